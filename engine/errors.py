@@ -1,0 +1,75 @@
+"""The one family of errors a user can meet; each says what is wrong and what to do.
+
+Every message names the file, key or row at fault. `title` heads the message on the screen and on
+the command line; `remedy` is the sentence that tells the user what to do next.
+"""
+
+from __future__ import annotations
+
+
+class NoctuaryError(Exception):
+    """Base of every error that is shown to a user as a sentence and never as a traceback."""
+
+    title = "Noctuary"
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".strip()
+
+
+class SettingsError(NoctuaryError):
+    """A setting is unknown or its value is invalid."""
+
+    title = "Setting"
+
+
+class DatabaseError(NoctuaryError):
+    """The database cannot be used as it is."""
+
+    title = "Database"
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The server cannot be reached now; it may come back."""
+
+    title = "Database unavailable"
+
+
+class DatabaseRefused(DatabaseError):
+    """The server answers but is not one that can be used: version, encoding, extension, privilege."""
+
+    title = "Database refused"
+
+
+class SchemaError(DatabaseError):
+    """The schema is newer than this program, or a migration was altered after it was applied."""
+
+    title = "Database schema"
+
+
+class FolderError(NoctuaryError):
+    """A folder of notes cannot be added or read."""
+
+    title = "Folder"
+
+
+class NoteError(NoctuaryError):
+    """One note cannot be read or indexed; the others go on."""
+
+    title = "Note"
+
+
+class ModelError(NoctuaryError):
+    """A model cannot be loaded or does not answer."""
+
+    title = "Model"
+
+
+class QueryError(NoctuaryError):
+    """A search was asked in a way that cannot be answered."""
+
+    title = "Query"
