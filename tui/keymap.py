@@ -1,0 +1,150 @@
+"""Which keys run which action. Keymaps are data: these defaults, with the user's own laid over them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from textual.binding import Binding
+from textual.keys import format_key
+
+from engine.errors import SettingsError
+from tui.actions import REGISTRY, Action
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULTS: Mapping[str, str] = {
+    "app.pane-1": "1",
+    "app.pane-2": "2",
+    "app.pane-3": "3",
+    "app.pane-4": "4",
+    "app.pane-5": "5",
+    "app.pane-6": "6",
+    "app.pane-7": "7",
+    "app.pane-8": "8",
+    "app.next-pane": "tab",
+    "app.previous-pane": "shift+tab",
+    "app.palette": "colon",
+    "app.help": "question_mark",
+    "app.add-folder": "A",
+    "app.folders": "F",
+    "app.theme": "T",
+    "app.quit": "q",
+    "list.down": "j,down",
+    "list.up": "k,up",
+    "list.top": "g,home",
+    "list.bottom": "G,end",
+    "list.half-down": "ctrl+d,pagedown",
+    "list.half-up": "ctrl+u,pageup",
+    "list.filter": "slash",
+    "list.next-match": "n",
+    "list.previous-match": "N",
+    "list.clear": "escape",
+    "list.mark": "space",
+    "list.mark-all": "asterisk",
+    "list.unmark": "u",
+    "list.copy": "y",
+    "list.open": "e,enter",
+    "list.refresh": "R",
+    "jobs.status": "s",
+    "jobs.retry": "r",
+    "jobs.detail": "i",
+    "drift.cause": "c",
+    "drift.repair": "r",
+    "log.follow": "f",
+    "log.level": "l",
+}
+"""Keys by action id, in Textual's names; several are separated by commas."""
+
+
+def bindings(*scopes: str) -> list[Binding]:
+    """The bindings of these scopes, for the `BINDINGS` of whatever answers them with `action_act`."""
+    return [
+        Binding(DEFAULTS[action.id], f"act('{action.id}')", action.help, id=action.id, show=False)
+        for action in REGISTRY.values()
+        if action.scope in scopes
+    ]
+
+
+class Keymap:
+    """The keys in use: `DEFAULTS` with the overrides of the settings.
+
+    Raises SettingsError when an override names no action, or when two actions that are reachable at the
+    same time are left with the same key.
+    """
+
+    def __init__(self, overrides: Mapping[str, str]) -> None:
+        for action in overrides:
+            if action not in DEFAULTS:
+                close = get_close_matches(action, DEFAULTS, n=1, cutoff=0.0)
+                raise SettingsError(
+                    f"There is no action {action!r} to give keys to.", remedy=f"Did you mean {close[0]!r}?"
+                )
+        self.overrides = dict(overrides)
+        self._keys = {
+            action: tuple(key.strip() for key in keys.split(",") if key.strip())
+            for action, keys in {**DEFAULTS, **overrides}.items()
+        }
+        self._refuse_clashes()
+
+    def keys(self, action: str) -> tuple[str, ...]:
+        """The keys that run an action, in Textual's names."""
+        return self._keys[action]
+
+    def shown(self, action: str) -> str:
+        """The first key of an action as the user reads it: `?`, `^d`, `Space`."""
+        keys = self.keys(action)
+        return shown(keys[0]) if keys else ""
+
+    def shown_all(self, action: str) -> str:
+        """All keys of an action as the user reads them."""
+        return " ".join(shown(key) for key in self.keys(action))
+
+    def confirming(self, action: str) -> str:
+        """The key that confirms what `action` asked: never one that asks."""
+        return next(key for key in ("y", "Y", "o", "O") if key not in self.keys(action))
+
+    def _refuse_clashes(self) -> None:
+        for first in REGISTRY.values():
+            for second in REGISTRY.values():
+                both = set(self.keys(first.id)) & set(self.keys(second.id))
+                if first.id < second.id and both and _meet(first, second):
+                    raise SettingsError(
+                        f"The key {min(both)!r} is given to both {first.id!r} and {second.id!r}.",
+                        remedy="Give one of them another key in config.toml under [keys].",
+                    )
+
+
+_ALWAYS = frozenset({"app", "list"})
+
+
+def _meet(first: Action, second: Action) -> bool:
+    """Whether both can be reached from one place."""
+    return first.scope == second.scope or bool(_ALWAYS & {first.scope, second.scope})
+
+
+_NAMES = {
+    "escape": "Esc",
+    "enter": "Enter",
+    "space": "Space",
+    "tab": "Tab",
+    "down": "↓",
+    "up": "↑",
+    "left": "←",
+    "right": "→",
+    "home": "Home",
+    "end": "End",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "backspace": "Bksp",
+}
+
+
+def shown(key: str) -> str:
+    """A key as the user reads it."""
+    if key.startswith("ctrl+"):
+        return "^" + shown(key.removeprefix("ctrl+"))
+    if key.startswith("shift+"):
+        return "⇧" + shown(key.removeprefix("shift+"))
+    return _NAMES.get(key) or format_key(key)

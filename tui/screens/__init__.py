@@ -1,0 +1,1 @@
+"""Screens: the one with the panes, and the small ones above it."""

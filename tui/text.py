@@ -1,0 +1,59 @@
+"""The one choke point between text and the screen: no string reaches a widget but through here.
+
+Textual parses a plain `str` as markup and passes control characters to the terminal. So every text is
+first made visible (`engine.text.safe`) and then wrapped in a type that is never parsed: `Content` for
+widgets, rich `Text` for cells of a table. Widths are cells of the terminal, never characters.
+"""
+
+from __future__ import annotations
+
+from engine.text.safe import visible
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+from textual.content import Content
+
+
+def plain(text: str) -> str:
+    """The text on one line, with all that a terminal would obey shown as symbols."""
+    return visible(text, keep_newlines=False)
+
+
+def content(text: str, style: str = "") -> Content:
+    """The text as it may be given to any widget; newlines stay."""
+    shown = visible(text)
+    return Content.styled(shown, style) if style else Content(shown)
+
+
+def line(text: str, style: str = "") -> Content:
+    """The same on one line."""
+    shown = plain(text)
+    return Content.styled(shown, style) if style else Content(shown)
+
+
+def cell(text: str, style: str = "", *, width: int = 0, right: bool = False) -> Text:
+    """A cell of a table: one line, cut to `width` cells (0: as long as it is)."""
+    shown = plain(text)
+    if width:
+        shown = cut(shown, width)
+    return Text(shown, style=style, no_wrap=True, end="", justify="right" if right else None)
+
+
+def cut(text: str, width: int) -> str:
+    """At most `width` cells of the text, with `…` where its end was cut off."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
+
+
+def cut_path(path: str, width: int) -> str:
+    """At most `width` cells of a path, with `…` where its beginning was cut off: the name matters most."""
+    if cell_len(path) <= width:
+        return path
+    while path and cell_len(path) > width - 1:
+        path = path[1:]
+    return "…" + path if width > 0 else ""
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 job`, `14,388 jobs`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

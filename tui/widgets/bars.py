@@ -1,0 +1,80 @@
+"""The three bars around a pane: tabs, status line, hints. Each repaints only when its text differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from textual.content import Content
+from textual.widgets import Static
+
+from tui.actions import REGISTRY
+from tui.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui.app import NoctuaryApp
+    from tui.panes.base import Pane
+
+
+class Bar(Static):
+    """One line that is painted only when it differs from what stands there."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self._shown = Content()
+
+    def put(self, text: Content) -> None:
+        """Show this, if it is not shown already."""
+        if not text.is_same(self._shown):
+            self._shown = text
+            self.update(text)
+
+
+class TabBar(Bar):
+    """The panes by number, the one that is up in brackets, so that no colour is needed."""
+
+    def show(self, panes: Sequence[Pane[Any]], active: Pane[Any]) -> None:
+        """Draw the tabs."""
+        parts: list[Content | tuple[str, str]] = []
+        for pane in panes:
+            name = f"{pane.number} {pane.title}"
+            parts.append((f"[{name}]", "bold reverse") if pane is active else (f" {name} ", ""))
+            parts.append((" ", ""))
+        self.put(Content.assemble(*parts))
+
+
+class HintBar(Bar):
+    """The keys of the pane, or for one key's time a flash."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hints = Content()
+        self._flashing = False
+
+    def show(self, hints: Sequence[tuple[str, str]]) -> None:
+        """Hints as pairs of a key and the id of its action."""
+        parts: list[tuple[str, str]] = []
+        for key, action in hints:
+            parts += [(key, "bold"), (f" {REGISTRY[action].label}   ", "")]
+        self._hints = Content.assemble(*parts)
+        if not self._flashing:
+            self.put(self._hints)
+
+    def flash(self, text: str, *, error: bool = False) -> None:
+        """Show a sentence until `calm`."""
+        self._flashing = True
+        self.put(line(("✗ " if error else "» ") + text, "$text-error" if error else "$text-accent"))
+
+    def calm(self) -> None:
+        """Bring the hints back."""
+        self._flashing = False
+        self.put(self._hints)
+
+
+class StatusLine(Bar):
+    """Watcher, queue, index, embedding, model and database in one line."""
+
+    def show(self, host: NoctuaryApp) -> None:
+        """Draw the status."""
+        self.put(line(host.opening if host.engine is None else "ready"))
