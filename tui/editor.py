@@ -1,8 +1,8 @@
 """Opening the user's editor at a line while the engine keeps running.
 
-The editor is named by the settings, `$VISUAL` or `$EDITOR`; it is split like a shell would split
-it and never given to a shell. The file is always an absolute path, so no name can be taken for an
-option. The terminal is lent to the editor and taken back whatever happens to the editor.
+The editor is named by the settings, which split it like a shell would; it is never given to a shell.
+The file is always an absolute path, so no name can be taken for an option. The terminal is lent to the
+editor and taken back whatever happens to the editor.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 import shutil
 import signal
 import sys
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 
     from textual.app import App
 
-FALLBACKS = ("vi", "nano")
-"""Tried in this order when no editor is named: vi is the one POSIX promises."""
+    from engine.settings import Settings
 
 GRACE_SECONDS = 3.0
 """How long an editor may take to end when the app itself is ending."""
@@ -72,37 +70,20 @@ class Streams:
 NOWHERE = Streams(subprocess.DEVNULL, subprocess.DEVNULL, subprocess.DEVNULL)
 
 
-def command(editor: str | None, environ: Mapping[str, str]) -> list[str]:
-    """The editor's words: from the settings, `$VISUAL`, `$EDITOR`, else the first fallback that is installed.
+def command(settings: Settings) -> list[str]:
+    """The words of the user's editor, which is installed.
 
     Raises:
-        EditorError: It cannot be split into words, or it is not installed.
+        SettingsError: None is named and there is no fallback.
+        EditorError: It is not installed.
     """
-    for source, value in _named(editor, environ):
-        try:
-            words = shlex.split(value)
-        except ValueError as error:
-            raise EditorError(
-                f"{source} is {value!r}: {error}.", remedy="Quote it as a shell would."
-            ) from error
-        if not words:
-            continue
-        if shutil.which(words[0], path=environ.get("PATH")) is None:
-            raise EditorError(
-                f"{source} names {words[0]!r}, which is not installed or not on the PATH.",
-                remedy="Set editor in config.toml, or EDITOR.",
-            )
-        return words
-    for name in FALLBACKS:
-        if shutil.which(name, path=environ.get("PATH")):
-            return [name]
-    raise EditorError("No editor is set and none was found.", remedy="Set editor in config.toml, or EDITOR.")
-
-
-def _named(editor: str | None, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    yield "The setting editor", editor or ""
-    yield "$VISUAL", environ.get("VISUAL", "")
-    yield "$EDITOR", environ.get("EDITOR", "")
+    words = settings.editor_command()
+    if shutil.which(words[0]) is None:
+        raise EditorError(
+            f"{words[0]!r} ({settings.source('editor')}) is not installed or not on the PATH.",
+            remedy="Set editor in config.toml, or EDITOR.",
+        )
+    return list(words)
 
 
 def arguments(words: list[str], file: Path, line: int) -> list[str]:
@@ -127,15 +108,16 @@ def environment(environ: Mapping[str, str], *, no_color: bool) -> dict[str, str]
     return {**environ, "NO_COLOR": environ.get("NO_COLOR", "1")} if no_color else dict(environ)
 
 
-async def edit(app: App[object], file: Path, line: int, *, editor: str | None = None) -> None:
+async def edit(app: App[object], file: Path, line: int, settings: Settings) -> None:
     """Open `file` at `line` and return when the editor ends; the event loop runs on meanwhile.
 
     Call it in a worker. An editor with a window of its own may return at once.
 
     Raises:
+        SettingsError: No editor is known.
         EditorError: The file is not there, or the editor cannot be started or failed.
     """
-    words = command(editor, os.environ)
+    words = command(settings)
     if not await asyncio.to_thread(file.is_file):
         raise EditorError(f"{str(file)!r} is not there any more.", remedy="Refresh the search.")
     argv = arguments(words, file, line)

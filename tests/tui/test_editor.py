@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
+from engine.settings import Settings
 from tui.editor import EditorError, arguments, command, edit, environment
 
 NOTE = Path("/notes/a b/-x.md")
@@ -54,30 +55,14 @@ def test_a_line_is_never_below_one():
     assert arguments(["vi"], Path("/n/a.md"), 0)[1] == "+1"
 
 
-def test_settings_come_before_visual_before_editor():
-    environ = {"VISUAL": "true", "EDITOR": "false", "PATH": os.environ["PATH"]}
-    assert command("cat -n", environ) == ["cat", "-n"]
-    assert command(None, environ) == ["true"]
-    assert command("  ", environ | {"VISUAL": ""}) == ["false"]
-
-
-def test_without_any_the_first_installed_fallback_is_taken(tmp_path: Path):
-    (tmp_path / "nano").write_text("#!/bin/sh\n")
-    (tmp_path / "nano").chmod(0o755)
-    assert command(None, {"PATH": str(tmp_path)}) == ["nano"]
-
-
-def test_what_is_wrong_is_named():
-    with pytest.raises(EditorError, match=r"\$VISUAL names 'no-such-editor'"):
-        command(None, {"VISUAL": "no-such-editor", "PATH": "/bin"})
-    with pytest.raises(EditorError, match="setting editor"):
-        command("vim 'unclosed", {"PATH": "/bin"})
-    with pytest.raises(EditorError, match="No editor is set"):
-        command(None, {"PATH": ""})
+def test_an_editor_that_is_not_installed_is_named_with_its_source():
+    settings = Settings(editor="no-such-editor --wait", sources={"editor": "VISUAL"})
+    with pytest.raises(EditorError, match=r"'no-such-editor' \(VISUAL\) is not installed"):
+        command(settings)
 
 
 def test_the_shell_is_never_asked():
-    assert command("echo $(id); rm x", {"PATH": os.environ["PATH"]}) == ["echo", "$(id);", "rm", "x"]
+    assert command(Settings(editor="echo '$(id); rm' x")) == ["echo", "$(id); rm", "x"]
 
 
 def test_no_color_is_given_back_to_the_editor():
@@ -100,7 +85,7 @@ async def test_the_file_is_edited_and_the_loop_runs_on(tmp_path: Path):
     os.mkfifo(go)
     editor = script(tmp_path, f"open({str(go)!r}).read(); pathlib.Path(sys.argv[-1]).write_text('new')")
     async with App[None]().run_test() as pilot:
-        editing = asyncio.create_task(edit(pilot.app, note, 1, editor=editor))
+        editing = asyncio.create_task(edit(pilot.app, note, 1, Settings(editor=editor)))
         descriptor = await asyncio.to_thread(os.open, go, os.O_WRONLY)  # returns once the editor waits
         assert not editing.done()
         assert note.read_text() == "old"
@@ -114,16 +99,16 @@ async def test_an_editor_that_fails_or_a_file_that_is_gone_is_one_sentence(tmp_p
     note.write_text("x")
     async with App[None]().run_test() as pilot:
         with pytest.raises(EditorError, match="ended with status 3"):
-            await edit(pilot.app, note, 1, editor=script(tmp_path, "sys.exit(3)"))
+            await edit(pilot.app, note, 1, Settings(editor=script(tmp_path, "sys.exit(3)")))
         with pytest.raises(EditorError, match="ended with signal 9"):
-            await edit(pilot.app, note, 1, editor=script(tmp_path, "os.kill(os.getpid(), 9)"))
+            await edit(pilot.app, note, 1, Settings(editor=script(tmp_path, "os.kill(os.getpid(), 9)")))
         with pytest.raises(EditorError, match="is not there any more"):
-            await edit(pilot.app, tmp_path / "gone.md", 1, editor="true")
+            await edit(pilot.app, tmp_path / "gone.md", 1, Settings(editor="true"))
         broken = tmp_path / "broken"
         broken.write_text("#!/no/such/interpreter\n")
         broken.chmod(0o755)
         with pytest.raises(EditorError, match="could not be started"):
-            await edit(pilot.app, note, 1, editor=str(broken))
+            await edit(pilot.app, note, 1, Settings(editor=str(broken)))
 
 
 async def test_an_editor_is_ended_when_the_app_ends(tmp_path: Path):
@@ -133,7 +118,7 @@ async def test_an_editor_is_ended_when_the_app_ends(tmp_path: Path):
     os.mkfifo(pids)
     body = f"import signal; open({str(pids)!r}, 'w').write(str(os.getpid())); signal.pause()"
     async with App[None]().run_test() as pilot:
-        editing = asyncio.create_task(edit(pilot.app, note, 1, editor=script(tmp_path, body)))
+        editing = asyncio.create_task(edit(pilot.app, note, 1, Settings(editor=script(tmp_path, body))))
         pid = int(await asyncio.to_thread(pids.read_text))
         editing.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -146,6 +131,7 @@ HOST = """
 import asyncio, os, pathlib, sys
 from textual.app import App
 from textual.widgets import Static
+from engine.settings import Settings
 from tui.editor import EditorError, edit
 
 class Host(App):
@@ -166,7 +152,7 @@ class Host(App):
     async def work(self):
         before = self.before = self.ticks
         try:
-            await edit(self, pathlib.Path(sys.argv[1]), 4, editor=sys.argv[2])
+            await edit(self, pathlib.Path(sys.argv[1]), 4, Settings(editor=sys.argv[2]))
         except EditorError as error:
             self.exit(f"{error}")
             return

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.history import LONGEST, History
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def remember(history: History, *queries: str) -> None:
