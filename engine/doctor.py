@@ -1,0 +1,236 @@
+"""The examination of an installation: each part is tried for real and answers with one sentence.
+
+A part that cannot be tried because another is broken says so and counts as a warning: the failure
+to mend is the other's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import NoctuaryError
+from engine.settings import Settings, mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine import Engine
+
+LOW_DISK_BYTES = 500 * 1024 * 1024
+"""PostgreSQL goes down when its disk is full; below this there is no room for a large folder's index."""
+
+INOTIFY = Path("/proc/sys/fs/inotify")
+COUNT_SECONDS = 5.0
+"""Counting folders on a slow network mount is given up after this."""
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One part: its state, a sentence on what was found, and what to do if anything."""
+
+    name: str
+    state: State
+    sentence: str
+    remedy: str = ""
+
+
+async def examine() -> list[Check]:
+    """Try settings, disk, database, folders, watching and model, in the order in which they depend."""
+    try:
+        settings = Settings.load()
+    except NoctuaryError as error:
+        return [_failed("settings", error), _skipped("everything else", "the settings")]
+    checks = [*_settings(settings), _disk(settings)]
+    checks += await _engine(settings)
+    checks.append(await _embedder(settings))
+    return checks
+
+
+def _failed(name: str, error: NoctuaryError) -> Check:
+    return Check(name, State.FAIL, mask(error.message), error.remedy)
+
+
+def _skipped(name: str, needed: str) -> Check:
+    return Check(name, State.WARN, f"Not tried: it needs {needed}.")
+
+
+def _settings(settings: Settings) -> Iterator[Check]:
+    count = len(settings.sources)
+    yield Check("settings", State.OK, f"All valid; {count} given, the others at their defaults.")
+    for caution in settings.cautions:
+        yield Check("settings", State.WARN, caution)
+    if settings.ignored:
+        yield Check(
+            "settings",
+            State.OK,
+            f"{len(settings.ignored)} lines of a .env file are not for Noctuary and are ignored.",
+        )
+    try:
+        editor = settings.editor_command()
+    except NoctuaryError as error:
+        yield Check("editor", State.WARN, error.message, error.remedy)
+        return
+    if shutil.which(editor[0]):
+        yield Check("editor", State.OK, f"{' '.join(editor)} ({settings.source('editor')}).")
+    else:
+        yield Check(
+            "editor", State.WARN, f"{editor[0]} is not installed.", "Set $EDITOR, or editor in config.toml."
+        )
+
+
+def _disk(settings: Settings) -> Check:
+    try:
+        folder = settings.paths.data
+    except NoctuaryError as error:
+        return _failed("data folder", error)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Check("data folder", State.FAIL, f"{folder} cannot be written.", "Give yourself the right to.")
+    free = shutil.disk_usage(folder).free
+    sentence = f"{folder} has {free / 1024**3:.1f} GB free."
+    if free < LOW_DISK_BYTES:
+        return Check("data folder", State.WARN, sentence, "Free some space: a full disk stops the database.")
+    return Check("data folder", State.OK, sentence)
+
+
+async def _engine(settings: Settings) -> list[Check]:
+    """Open the engine and look at what needs the database."""
+    from engine import Engine
+
+    started = time.monotonic()
+    try:
+        engine = await Engine.open(settings, application="noctuary doctor")
+    except NoctuaryError as error:
+        return [_failed("database", error), _skipped("folders", "the database")]
+    try:
+        checks = await _database(engine, time.monotonic() - started)
+        roots = [folder.path for folder in await engine.notes.folders()]
+    finally:
+        await engine.close()
+    checks += [_folder(root) for root in roots] or [
+        Check("folders", State.WARN, "There is none yet.", "Add one: `noctuary folders add FOLDER`.")
+    ]
+    checks.append(await asyncio.to_thread(_watching, settings, roots))
+    return checks
+
+
+async def _database(engine: Engine, seconds: float) -> list[Check]:
+    info = engine.database.info
+    kind = "embedded" if info.embedded else f"from {engine.settings.source('database_url')}"
+    where = mask(info.location)
+    checks = [
+        Check(
+            "database",
+            State.OK,
+            f"PostgreSQL {info.version}, pgvector {info.pgvector}, {kind}, at {where}; "
+            f"open in {seconds:.1f} s.",
+        )
+    ]
+    checks += [Check("database", State.WARN, mask(warning)) for warning in info.warnings]
+    async with engine.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT current_setting('server_encoding'), lower('ÄRGER') = 'ärger'"
+        )
+        row = await cursor.fetchone()
+    encoding, folds = row if row is not None else ("unknown", False)
+    if encoding == "UTF8" and folds:
+        checks.append(Check("locale", State.OK, "UTF-8, and it knows the letters of all languages."))
+    else:
+        checks.append(
+            Check(
+                "locale",
+                State.WARN,
+                f"Encoding {encoding}; the database does not know letters beyond English.",
+                "Create it with template0, encoding UTF8 and a Unicode locale.",
+            )
+        )
+    return checks
+
+
+def _folder(root: Path) -> Check:
+    if not root.is_dir():
+        return Check(
+            "folder",
+            State.FAIL,
+            f"{root} is not there; its index is kept.",
+            "Mount it, or forget it: `noctuary folders remove`.",
+        )
+    if not os.access(root, os.R_OK | os.X_OK):
+        return Check("folder", State.FAIL, f"{root} cannot be read.", "Give yourself the right to.")
+    return Check("folder", State.OK, f"{root} can be read.")
+
+
+def _watching(settings: Settings, roots: list[Path]) -> Check:
+    """Whether every folder below the roots can be watched by events."""
+    if settings.watch == "polling":
+        source = settings.source("watch")
+        return Check("watching", State.OK, f"By polling every {settings.poll_interval:g} s ({source}).")
+    if not sys.platform.startswith("linux"):
+        return Check("watching", State.OK, "By events of the system.")
+    try:
+        limit = int((INOTIFY / "max_user_watches").read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        return Check("watching", State.WARN, f"The inotify limit cannot be read: {error}.")
+    needed = _count_folders(roots)
+    sentence = f"By events; {needed:,} folders of at most {limit:,}."
+    if needed < limit:
+        return Check("watching", State.OK, sentence)
+    return Check(
+        "watching",
+        State.WARN,
+        f"{sentence} The rest is noticed by polling.",
+        f"As root: sysctl fs.inotify.max_user_watches={max(2 * needed, 524_288)}",
+    )
+
+
+def _count_folders(roots: list[Path]) -> int:
+    deadline = time.monotonic() + COUNT_SECONDS
+    count = 0
+    for root in roots:
+        for _folder_path, _folders, _files in os.walk(root):
+            count += 1
+            if time.monotonic() > deadline:
+                return count
+    return count
+
+
+async def _embedder(settings: Settings) -> Check:
+    from engine.models.embedding import open_embedder
+
+    started = time.monotonic()
+    try:
+        embedder = open_embedder(settings)
+        try:
+            vector = await embedder.query("Does the model answer?")
+        finally:
+            await embedder.close()
+    except NoctuaryError as error:
+        return _failed("model", error)
+    seconds = time.monotonic() - started
+    if len(vector) != embedder.dimension:
+        return Check(
+            "model",
+            State.FAIL,
+            f"{embedder.model_id} gave {len(vector)} numbers, not {embedder.dimension}.",
+            "Install Noctuary again.",
+        )
+    return Check(
+        "model",
+        State.OK,
+        f"{embedder.model_id} made a vector of {embedder.dimension} in {seconds:.1f} s, loading included.",
+    )

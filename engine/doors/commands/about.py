@@ -1,0 +1,109 @@
+"""`noctuary config`, `locate`, `version` and `doctor`: this installation, and whether it is well."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.doors import exits, output, parameters
+from engine.settings import Paths, Settings, example
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    from engine.doctor import Check
+
+
+@click.command()
+@parameters.JSON
+def version(*, as_json: bool) -> int:
+    """Print the version."""
+    if as_json:
+        output.dump({"noctuary": VERSION, "python": sys.version.split(maxsplit=1)[0]})
+    else:
+        output.say(f"noctuary {VERSION}")
+    return exits.DONE
+
+
+@click.command()
+@parameters.JSON
+def locate(*, as_json: bool) -> int:
+    """Print the folders in which Noctuary keeps its things.
+
+    None is made by asking.
+    """
+    paths = Paths.of(os.environ)
+    found = {name: str(path) for name, path in paths.locations().items()}
+    found["settings"] = str(paths.config_file)
+    if as_json:
+        output.dump(found)
+    else:
+        output.table(list(found.items()))
+    return exits.DONE
+
+
+@click.command()
+@click.option(
+    "--example", "as_example", is_flag=True, help="Print a config.toml that explains every setting."
+)
+@parameters.JSON
+def config(*, as_example: bool, as_json: bool) -> int:
+    """Show each setting and where its value came from.
+
+    Secrets are masked.
+    """
+    if as_example:
+        output.say(example())
+        return exits.DONE
+    settings = Settings.load()
+    if as_json:
+        rows = {row.name: row for row in settings.rows()}
+        output.dump({"settings": rows, "cautions": settings.cautions, "ignored": settings.ignored})
+    else:
+        _print_config(settings)
+    return exits.DONE
+
+
+def _print_config(settings: Settings) -> None:
+    rows = settings.rows()
+    output.table([(row.name, row.value or "-", row.source) for row in rows if not row.later])
+    later = [row for row in rows if row.later and row.source != "default"]
+    if later:
+        output.say("\nArrive with a later version; known, and without effect yet:")
+        output.table([(row.name, row.source) for row in later])
+    if settings.ignored:
+        output.say("\nIgnored:")
+        for sentence in settings.ignored:
+            output.say(f"  {sentence}")
+    for caution in settings.cautions:
+        output.say(f"\nCaution: {caution}")
+    output.say(f"\nSettings file: {settings.paths.config_file}")
+
+
+@click.command()
+@parameters.JSON
+def doctor(*, as_json: bool) -> int:
+    """Check this installation and say what to do.
+
+    Settings, folders, database, model, watching, editor, terminal and clipboard are tried. Exit
+    status 2 when a check fails.
+    """
+    from engine.doctor import State, examine
+    from engine.doors.terminal import terminal_checks
+
+    checks = asyncio.run(examine()) + terminal_checks(os.environ)
+    if as_json:
+        output.dump({"checks": checks})
+    else:
+        for check in checks:
+            _print_check(check)
+    return exits.ERROR if any(check.state is State.FAIL for check in checks) else exits.DONE
+
+
+def _print_check(check: Check) -> None:
+    output.say(f"{check.state:<4}  {check.name}: {check.sentence}")
+    if check.remedy:
+        output.say(f"      {check.remedy}")

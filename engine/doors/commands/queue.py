@@ -1,0 +1,72 @@
+"""`noctuary jobs` and `retry`: the queue, and what failed in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.doors import exits, output, parameters, session
+from engine.doors.finishing import finish
+from engine.notes.model import JobId, JobStatus
+
+if TYPE_CHECKING:
+    from engine import Engine
+    from engine.notes.model import Job, JobCounts
+
+LARGEST_ID = 2**63 - 1
+"""Ids are 64-bit in the database."""
+
+
+@click.command()
+@click.option("--status", type=click.Choice([str(status) for status in JobStatus]), help="Only these.")
+@click.option("--filter", "text", default="", metavar="TEXT", help="Only paths or errors that contain this.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most."
+)
+@parameters.JSON
+def jobs(status: str | None, text: str, limit: int, *, as_json: bool) -> int:
+    """Show the job queue, newest first, each error in full."""
+
+    async def work(engine: Engine) -> int:
+        wanted = None if status is None else JobStatus(status)
+        counts = await engine.notes.job_counts()
+        found = await engine.notes.jobs(status=wanted, text=text, limit=limit)
+        if as_json:
+            output.dump({"counts": counts, "jobs": found})
+        else:
+            _print(counts, found)
+        return exits.DONE
+
+    return session.run(work, application="noctuary jobs")
+
+
+def _print(counts: JobCounts, found: list[Job]) -> None:
+    output.say(
+        f"{counts.pending:,} pending, {counts.processing:,} processing, {counts.done:,} done, "
+        f"{counts.failed:,} failed; {counts.rate:.1f} jobs/s"
+    )
+    if not found:
+        return
+    output.table([(str(job.id), str(job.status), str(job.kind), job.path) for job in found])
+    for job in found:
+        if job.error:
+            output.say(f"{job.id}: {job.error}")
+
+
+@click.command()
+@click.argument("ids", nargs=-1, type=click.IntRange(1, LARGEST_ID), metavar="[ID]...")
+@parameters.JSON
+def retry(ids: tuple[int, ...], *, as_json: bool) -> int:
+    """Queue failed jobs again and work them off.
+
+    All of them, or those named by ID.
+    """
+
+    async def work(engine: Engine) -> int:
+        queued = await engine.notes.retry([JobId(one) for one in ids] or None)
+        if queued == 0 and ids:
+            output.note("None of these is a failed job.")
+        return await finish(engine, queued, embed=True, as_json=as_json)
+
+    return session.run(work, application="noctuary retry")

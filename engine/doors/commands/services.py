@@ -1,0 +1,86 @@
+"""`noctuary watch` and `worker`: what the console does in the background, without the console."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.doors import exits, output, parameters, session
+from engine.doors.finishing import sentences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engine import Engine
+    from engine.activity import LogRecord
+    from engine.notes.model import NotesStatus
+
+PAUSE_SECONDS = 1.0
+"""A burst of changes is told as one line."""
+
+
+@click.command()
+@click.option("--path", type=parameters.PATH, help="Add this folder of notes first.")
+@click.option("--work/--no-work", default=True, show_default=True, help="Index too, or only queue jobs.")
+@parameters.JSON
+def watch(path: Path | None, *, work: bool, as_json: bool) -> int:
+    """Keep the index true to the disk until stopped.
+
+    Changes are noticed, queued, indexed and embedded.
+    """
+
+    async def follow(engine: Engine) -> int:
+        if path is not None:
+            await engine.notes.add_folder(path)
+        return await _serve(engine, watch=True, work=work, as_json=as_json)
+
+    return session.run(follow, application="noctuary watch")
+
+
+@click.command()
+@parameters.JSON
+def worker(*, as_json: bool) -> int:
+    """Work off the queue until stopped.
+
+    Several may run; each takes its own jobs.
+    """
+
+    async def follow(engine: Engine) -> int:
+        return await _serve(engine, watch=False, work=True, as_json=as_json)
+
+    return session.run(follow, application="noctuary worker")
+
+
+async def _serve(engine: Engine, *, watch: bool, work: bool, as_json: bool) -> int:
+    """Run the services and tell what happens; ends only by a signal."""
+    for record in engine.log.records():
+        _tell(record, as_json=as_json)
+    stop_listening = engine.log.listen(lambda record: _tell(record, as_json=as_json))
+    try:
+        await engine.start(watch=watch, work=work, embed=work)
+        shown: NotesStatus | None = None
+        async for _change in engine.subscribe("job", "embedding"):
+            status = await engine.notes.status()
+            if shown is None or (status.jobs, status.index) != (shown.jobs, shown.index):
+                _report(status, as_json=as_json)
+                shown = status
+            await asyncio.sleep(PAUSE_SECONDS)
+    finally:
+        stop_listening()
+    return exits.DONE
+
+
+def _tell(record: LogRecord, *, as_json: bool) -> None:
+    if as_json:
+        output.dump_line({"log": record})
+    else:
+        output.say(f"{record.at.astimezone():%H:%M:%S} {record.level:<7} {record.source}: {record.text}")
+
+
+def _report(status: NotesStatus, *, as_json: bool) -> None:
+    if as_json:
+        output.dump_line({"jobs": status.jobs, "index": status.index, "embedding": status.embedding})
+    else:
+        output.say(" ".join(sentences(status)))

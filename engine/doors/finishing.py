@@ -1,0 +1,74 @@
+"""Queued work done to its end in this process, and the state of things in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.doors import exits, output
+from engine.doors.progress import Progress
+
+if TYPE_CHECKING:
+    from engine import Engine
+    from engine.notes.model import EmbeddingProgress, NotesStatus
+
+
+async def finish(engine: Engine, queued: int, *, embed: bool, as_json: bool) -> int:
+    """Work until nothing is left, together with any other process that works, and sum it up."""
+    with Progress() as progress:
+        await engine.notes.work_until_idle(progress, embed=embed)
+    status = await engine.notes.status()
+    if as_json:
+        output.dump({"queued": queued, **summary(status)})
+        return exits.DONE
+    output.say(f"{output.count(queued, 'job')} queued and worked off.")
+    for line in sentences(status):
+        output.say(line)
+    return exits.DONE
+
+
+def summary(status: NotesStatus) -> dict[str, Any]:
+    """The state of the notes for JSON."""
+    return {
+        "index": status.index,
+        "jobs": status.jobs,
+        "embedding": status.embedding,
+        "watchers": status.watchers,
+    }
+
+
+def sentences(status: NotesStatus) -> list[str]:
+    """The state of the notes in a few lines."""
+    lines = []
+    if status.index is not None:
+        index = status.index
+        lines.append(
+            f"Index: {output.count(index.files, 'file')} in {output.count(index.folders, 'folder')}, "
+            f"{output.count(index.chunks, 'chunk')}, {output.count(index.passages, 'passage')}."
+        )
+    jobs = status.jobs
+    lines.append(
+        f"Jobs: {jobs.pending:,} pending, {jobs.processing:,} processing, {jobs.done:,} done, "
+        f"{jobs.failed:,} failed."
+    )
+    if jobs.failed:
+        lines.append("`noctuary jobs --status failed` shows why, `noctuary retry` tries again.")
+    if status.embedding is not None:
+        lines.append(_embedding(status.embedding))
+    return lines
+
+
+def _embedding(progress: EmbeddingProgress) -> str:
+    sentence = f"Vectors of {progress.model}: {progress.embedded:,} of {progress.total:,}"
+    if progress.failed:
+        sentence += f", {progress.failed:,} failed"
+    if progress.seconds_left is not None and progress.pending:
+        sentence += f", about {duration(progress.seconds_left)} left"
+    return sentence + "."
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 20 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 100:  # noqa: PLR2004 - below that, seconds say more than minutes
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004

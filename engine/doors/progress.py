@@ -1,0 +1,85 @@
+"""Long work made visible: a bar on a terminal, now and then a plain line elsewhere.
+
+Both go to standard error, so that the output of a command can be piped or parsed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from engine.doors import output
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from click._termui_impl import ProgressBar
+
+    from engine.notes.model import NotesStatus
+
+LINE_SECONDS = 5.0
+"""Plain lines come no closer than this: a log should not fill with them."""
+
+FILES = "Indexing files"
+PASSAGES = "Embedding passages"
+
+
+class Progress:
+    """A callback for `Notes.work_until_idle`; use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._done_before: int | None = None
+        self._bar: ProgressBar[int] | None = None
+        self._phase = ""
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close_bar()
+
+    def __call__(self, status: NotesStatus) -> None:
+        """Show how far the work is: files first, then their vectors."""
+        phase, done, total = self._measure(status)
+        if not total:
+            return
+        if self._terminal:
+            self._draw(phase, done, total)
+        elif time.monotonic() - self._said >= LINE_SECONDS:
+            self._said = time.monotonic()
+            output.note(f"{phase}: {done:,} of {total:,}")
+
+    def _measure(self, status: NotesStatus) -> tuple[str, int, int]:
+        jobs = status.jobs
+        finished = jobs.done + jobs.failed
+        if self._done_before is None:
+            self._done_before = finished
+        left = jobs.pending + jobs.processing
+        done = max(0, finished - self._done_before)
+        if left or status.embedding is None:
+            return FILES, done, done + left
+        embedding = status.embedding
+        return PASSAGES, embedding.embedded, embedding.embedded + embedding.pending
+
+    def _draw(self, phase: str, done: int, total: int) -> None:
+        if phase != self._phase:
+            self._close_bar()
+            self._phase = phase
+            self._bar = click.progressbar(length=total, label=phase, show_pos=True, file=sys.stderr)
+            self._bar.__enter__()
+            self._bar.pos = done
+        if self._bar is not None:
+            self._bar.length = total
+            self._bar.update(max(0, done - self._bar.pos))
+
+    def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None

@@ -1,0 +1,48 @@
+"""The `noctuary` command: the console on a folder, and every other command from the engine's door.
+
+Textual is imported only when the console is opened, so that the commands stay quick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from engine.doors import cli
+from engine.errors import FolderError
+from engine.settings import Settings
+
+
+@click.command("open")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+def console(folder: Path | None) -> int:
+    """Open the console. `noctuary FOLDER` does the same.
+
+    FOLDER is added to the folders of notes if it is new.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(
+            "The console needs a terminal. In a script, use the commands: `noctuary search --json`, for one."
+        )
+    settings = Settings.load()
+    chosen = None if folder is None else _checked(folder)
+    from tui.app import run
+
+    return asyncio.run(run(settings, chosen))
+
+
+def _checked(folder: Path) -> Path:
+    """The folder, absolute, before the screen is taken over for one that is not there."""
+    path = folder.expanduser().absolute()
+    if not path.is_dir():
+        state = "is not a folder" if path.exists() else "does not exist"
+        raise FolderError(f"{path} {state}.", remedy="Name a folder of Markdown files.")
+    return path
+
+
+def main() -> None:
+    """Run the command line with the console among its commands."""
+    cli.main(console)
