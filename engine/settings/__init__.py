@@ -173,7 +173,7 @@ class Settings:
         metadata={
             _SPEC: _Spec(
                 "Other keys for actions: the id of a binding and its keys.",
-                'a table in config.toml such as [keys] with lines like copy = "y,c"',
+                'a table in config.toml such as [keys] with lines like list.copy = "y,c"',
                 parsing.keymap,
             )
         },
@@ -272,7 +272,7 @@ def example() -> str:
         blocks.append(
             f"# {spec.doc}{note}\n# Expected: {spec.expected}.\n# {name} = {_toml(getattr(Settings, name))}\n"
         )
-    blocks.append(f'# {_SPECS["keys"].doc}\n# [keys]\n# copy = "y,c"\n')
+    blocks.append(f'# {_SPECS["keys"].doc}\n# [keys]\n# list.copy = "y,c"\n')
     return "\n".join(blocks)
 
 

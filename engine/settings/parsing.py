@@ -133,13 +133,19 @@ def http_url(value: object, base: Path) -> str:
 
 
 def keymap(value: object, base: Path) -> dict[str, str]:
-    """Binding id to keys; several keys as a list or separated by commas."""
+    """Binding id to keys; several keys as a list or separated by commas.
+
+    TOML reads `list.copy = "y"` as a table `list` that holds `copy`; both spellings mean one binding.
+    """
     if not isinstance(value, dict):
         raise TypeError("a table is expected")
     found = {}
     for binding, keys in value.items():
-        several = keys if isinstance(keys, list) else [keys]
-        found[str(binding)] = ",".join(text(key, base) for key in several)
+        if isinstance(keys, dict):
+            found |= {f"{binding}.{verb}": under for verb, under in keymap(keys, base).items()}
+        else:
+            several = keys if isinstance(keys, list) else [keys]
+            found[str(binding)] = ",".join(text(key, base) for key in several)
     return found
 
 

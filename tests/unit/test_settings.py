@@ -247,9 +247,9 @@ def test_folders_of_the_settings_file_start_from_its_own_folder(home: Home) -> N
 
 
 def test_keys_are_remapped_by_a_table(home: Home) -> None:
-    home.toml('[keys]\n"search.copy" = ["y", "c"]\n"app.quit" = "ctrl+q"\n')
+    home.toml('[keys]\n"search.copy" = ["y", "c"]\n"app.quit" = "ctrl+q"\njobs.retry = "t"\n')
     settings = home.load()
-    assert dict(settings.keymap) == {"search.copy": "y,c", "app.quit": "ctrl+q"}
+    assert dict(settings.keymap) == {"search.copy": "y,c", "app.quit": "ctrl+q", "jobs.retry": "t"}
     with pytest.raises(TypeError):
         settings.keys["x"] = "y"  # type: ignore[index]
 
