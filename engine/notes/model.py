@@ -111,13 +111,15 @@ class DriftCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriftRow:
-    """One path on which index and disk differ. `detail` is a sentence for the screen."""
+    """One path on which index and disk differ. `detail` is a sentence for the screen; `queued` says
+    that a job for it waits or runs, so that it needs nobody."""
 
     cause: DriftCause
     folder: Path
     path: str
     detail: str
     since: datetime | None = None
+    queued: bool = False
 
     @property
     def key(self) -> str:
@@ -178,7 +180,7 @@ class Citation:
     `distance` is the cosine distance to the query, None while the passage has no vector yet or the
     search was by keyword alone. `text` is the text of the passage as it was indexed; `matches` are
     the (start, end) offsets in `text` of the words that matched the query. `heading` is the path of
-    headings above it.
+    headings above it. `copies` is in how many further places the same passage stands.
     """
 
     folder: Path
@@ -190,6 +192,7 @@ class Citation:
     score: float
     heading: tuple[str, ...] = ()
     matches: tuple[tuple[int, int], ...] = ()
+    copies: int = 0
     explanation: Explanation | None = None
 
     @property

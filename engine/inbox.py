@@ -1,0 +1,71 @@
+"""Everything that waits for a human, counted, with the oldest age."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from engine.notes.model import DriftCause
+
+if TYPE_CHECKING:
+    from engine.database import Database
+    from engine.notes import Notes
+
+_FAILED_JOBS = "SELECT count(*), min(finished_at) FROM job WHERE status = 'failed'"
+_FAILED_VECTORS = "SELECT count(*) FROM embedding WHERE state = 'failed'"
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """A kind of thing that waits. `pane` names where it is dealt with; `oldest` is in UTC."""
+
+    kind: str
+    title: str
+    count: int
+    oldest: datetime | None
+    pane: str
+
+
+class Inbox:
+    """What needs a person, gathered from all parts of the engine."""
+
+    def __init__(self, database: Database, notes: Notes) -> None:
+        self._database = database
+        self._notes = notes
+
+    async def items(self) -> list[InboxItem]:
+        """What waits, the most first; nothing that waits means an empty list."""
+        async with self._database.connection() as connection:
+            cursor = await connection.execute(_FAILED_JOBS)
+            failed, oldest = await cursor.fetchone() or (0, None)
+            cursor = await connection.execute(_FAILED_VECTORS)
+            (vectors,) = await cursor.fetchone() or (0,)
+        found = [
+            InboxItem("failed_jobs", "Notes that could not be indexed", failed, oldest, "jobs"),
+            InboxItem("failed_vectors", "Passages the model could not read", vectors, None, "jobs"),
+            *self._drift(),
+        ]
+        return sorted((item for item in found if item.count), key=lambda item: -item.count)
+
+    def _drift(self) -> list[InboxItem]:
+        report = self._notes.last_drift
+        if report is None:
+            return []
+        titles = {
+            DriftCause.NOT_INDEXED: "Notes not in the index",
+            DriftCause.ORPHANED: "Notes in the index and not on the disk",
+            DriftCause.CHANGED: "Notes written since they were indexed",
+            DriftCause.OTHER_MODEL: "Notes embedded by another model",
+        }
+        items = []
+        for cause, title in titles.items():
+            rows = [row for row in report.rows if row.cause is cause and not row.queued]
+            since = [row.since for row in rows if row.since is not None]
+            items.append(InboxItem(str(cause), title, len(rows), min(since, default=None), "drift"))
+        items.append(
+            InboxItem(
+                "folders", "Folders that cannot be trusted now", len(report.problems), report.at, "drift"
+            )
+        )
+        return items

@@ -1,0 +1,335 @@
+"""Notes: a folder of Markdown becomes searchable, live, with line citations.
+
+`Notes` is all that screens and commands see of it; the nouns are in `engine.notes.model`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import FolderError
+from engine.notes import citations, disk, drift, folders, jobs
+from engine.notes.model import (
+    Citation,
+    DriftReport,
+    DriftRow,
+    Folder,
+    FolderId,
+    Freshness,
+    IndexCounts,
+    Job,
+    JobCounts,
+    JobId,
+    JobKind,
+    JobStatus,
+    Mode,
+    NotesStatus,
+    Preview,
+    SearchResult,
+)
+
+if TYPE_CHECKING:
+    from engine.database import Database
+    from engine.models.embedding.base import Embedder
+    from engine.notes.backlog import Backlog
+    from engine.notes.search import Searcher
+    from engine.notes.watcher import FolderWatcher
+    from engine.services import Services
+    from engine.settings import Settings
+
+MAINTENANCE_INTERVAL = 60.0
+"""Seconds between looks at what wants tidying: lapsed leases, old jobs, small segments."""
+
+_log = logging.getLogger("noctuary.notes")
+
+_INDEX_COUNTS = """
+    SELECT (SELECT count(*) FROM folder), (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),
+        (SELECT count(*) FROM passage WHERE orphaned_at IS NULL)
+"""
+
+
+class Notes:
+    """The notes of one engine."""
+
+    def __init__(
+        self, database: Database, embedder: Embedder, settings: Settings, services: Services
+    ) -> None:
+        from engine.notes.backlog import Backlog
+        from engine.notes.search import Searcher
+
+        self._database = database
+        self._settings = settings
+        self._services = services
+        self._backlog: Backlog = Backlog(database, embedder)
+        self._searcher: Searcher = Searcher(database, embedder)
+        self._watchers: dict[FolderId, FolderWatcher] = {}
+        self._surveys: dict[FolderId, drift.Survey] = {}
+        self._watching = False
+        self._drift_lock = asyncio.Lock()
+        self.last_drift: DriftReport | None = None
+
+    # Folders
+
+    async def folders(self) -> list[Folder]:
+        """The folders that are indexed, ordered by path."""
+        async with self._database.connection() as connection:
+            return await folders.all_folders(connection)
+
+    async def add_folder(self, path: Path) -> Folder:
+        """Add a folder (or return it, when it is there), and watch it when this process watches.
+
+        Raises:
+            FolderError: it cannot be read, or overlaps with another.
+        """
+        async with self._database.connection() as connection:
+            folder = await folders.add(connection, path)
+        await self._follow_folders()
+        return folder
+
+    async def remove_folder(self, folder: FolderId) -> None:
+        """Forget a folder and its index. The folder on the disk is not touched."""
+        from engine.notes import index
+
+        await self._services.stop(_watch_name(folder))
+        self._watchers.pop(folder, None)
+        self._surveys.pop(folder, None)
+        async with self._database.transaction() as connection:
+            await index.forget_folder(connection, folder)
+
+    # Search
+
+    async def search(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        path_glob: str | None = None,
+        folder: Path | None = None,
+        heading: str | None = None,
+        mode: Mode = Mode.HYBRID,
+        max_distance: float | None = None,
+        prefix: bool = False,
+    ) -> SearchResult:
+        """The passages that answer, best first.
+
+        `k` is how many at most, `path_glob` a pattern as in `.gitignore`, `max_distance` a cosine
+        distance (0 to 2); `prefix` takes the last word as unfinished.
+
+        Raises:
+            QueryError: an option cannot be read.
+            ModelError: the mode is vector and the model does not answer.
+        """
+        from engine.notes.search import Asked
+
+        limit = self._settings.retrieval_default_k if k is None else k
+        distance = self._settings.retrieval_max_distance if max_distance is None else max_distance
+        return await self._searcher.search(
+            Asked(query, limit, mode, path_glob, folder, heading, distance, prefix)
+        )
+
+    async def freshness(self, citation: Citation) -> Freshness:
+        """The citation checked against the disk now."""
+        return await asyncio.to_thread(citations.freshness, citation)
+
+    async def preview(self, citation: Citation, *, context: int = 8) -> Preview:
+        """The cited lines as they are on the disk now, with `context` lines around them."""
+        return await asyncio.to_thread(citations.preview, citation, context)
+
+    # The queue
+
+    async def jobs(
+        self, *, status: JobStatus | None = None, text: str = "", limit: int = 200, offset: int = 0
+    ) -> list[Job]:
+        """A page of jobs, newest first; `text` is looked for in path and error."""
+        async with self._database.connection() as connection:
+            return await jobs.listing(connection, status=status, text=text, limit=limit, offset=offset)
+
+    async def job_counts(self) -> JobCounts:
+        """Jobs by status, and the rate."""
+        async with self._database.connection() as connection:
+            return await jobs.counts(connection)
+
+    async def retry(self, ids: Sequence[JobId] | None = None) -> int:
+        """Queue failed jobs again; without ids all of them, and passages the model failed on."""
+        from engine.notes import backlog
+
+        async with self._database.transaction() as connection:
+            count = await jobs.retry(connection, ids)
+            if ids is None:
+                count += await backlog.retry_failed(connection)
+        return count
+
+    async def index_all(self, folder: FolderId | None = None) -> int:
+        """Survey the folders (or one) and queue what differs from the index. Returns the jobs queued."""
+        queued = 0
+        for each in await self.folders():
+            if folder is None or each.id == folder:
+                result, count = await drift.reconcile(self._database, each)
+                self._surveys[each.id] = result
+                queued += count
+        return queued
+
+    async def ingest(self, path: Path) -> int:
+        """Queue one note, or what differs below one folder. Returns the jobs queued.
+
+        Raises:
+            FolderError: the path lies in no indexed folder.
+        """
+        wanted = path.expanduser().absolute()
+        for folder in await self.folders():
+            with suppress(ValueError):
+                relative = (wanted.parent.resolve() / wanted.name).relative_to(folder.path).as_posix()
+                return await self._ingest(folder, "" if relative == "." else relative)
+            if wanted.resolve() == folder.path:
+                return await self._ingest(folder, "")
+        raise FolderError(
+            f"{path} lies in no indexed folder.", remedy="Add its folder first: noctuary folders add FOLDER."
+        )
+
+    async def _ingest(self, folder: Folder, relative: str) -> int:
+        target = folder.path / relative
+        if target.is_dir() or (not target.exists() and not disk.is_note(target.name)):
+            return (await drift.reconcile(self._database, folder, relative))[1]
+        kind = JobKind.INGEST_PATH if target.exists() else JobKind.DELETE_PATH
+        priority = target.stat().st_mtime_ns if target.exists() else 0
+        async with self._database.transaction() as connection:
+            return await jobs.enqueue(
+                connection, folder.id, [jobs.Wanted(kind, relative, priority)], confirmed=True
+            )
+
+    # Drift
+
+    async def drift(self) -> DriftReport:
+        """Survey every folder now and report; nothing is queued."""
+        async with self._drift_lock:
+            self.last_drift = await drift.drift(self._database, await self.folders(), self._backlog.model)
+        return self.last_drift
+
+    async def repair(self, keys: Sequence[str] | None = None) -> int:
+        """Queue what mends the drift rows of the given keys, or all. Returns how many."""
+        report = await self.drift()
+        rows: list[DriftRow] = [row for row in report.rows if keys is None or row.key in set(keys)]
+        queued = await drift.repair(self._database, rows, await self.folders())
+        self._backlog.wake()
+        return queued
+
+    # The state of things
+
+    async def status(self) -> NotesStatus:
+        """One snapshot of watchers, queue, index and embedding."""
+        async with self._database.connection() as connection:
+            counts = await jobs.counts(connection)
+            cursor = await connection.execute(_INDEX_COUNTS)
+            index = IndexCounts(*(await cursor.fetchone() or (0, 0, 0, 0)))
+            embedding = await self._backlog.progress(connection) if self._backlog.model is not None else None
+        watchers = tuple(watcher.state for watcher in self._watchers.values())
+        return NotesStatus(watchers, counts, embedding, index)
+
+    # Work
+
+    async def prepare(self) -> None:
+        """Make the embedding model known to the database; afterwards vectors can be searched."""
+        await self._backlog.register()
+        self._searcher.model = await self._backlog.described()
+
+    async def start(self, *, watch: bool, work: bool, embed: bool) -> None:
+        """Start this process's share of the background work."""
+        self._watching = watch
+        if work:
+            self._services.start("worker", self._work)
+            self._services.start("maintenance", self._maintain)
+        if embed:
+            self._services.start("embedder", self._embed)
+        if watch:
+            self._services.start("folders", self._watch_folders)
+
+    async def work_until_idle(
+        self, on_progress: Callable[[NotesStatus], None] | None = None, *, embed: bool = True
+    ) -> None:
+        """Do all waiting jobs, then (with `embed`) all waiting vectors, and return."""
+        from engine.notes.worker import Worker
+
+        worker = Worker(self._database, lease=self._settings.lease_seconds, model=lambda: self._backlog.model)
+        await self._reporting(worker.run_until_idle(), on_progress)
+        if embed:
+            await self._backlog.fill()
+            await self._reporting(self._backlog.run_until_idle(), on_progress)
+
+    async def _reporting(
+        self, work: asyncio.Future[None] | object, on_progress: Callable[[NotesStatus], None] | None
+    ) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=0.25)
+                if on_progress is not None:
+                    on_progress(await self.status())
+            await task
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _work(self) -> None:
+        from engine.notes.worker import Worker
+
+        worker = Worker(self._database, lease=self._settings.lease_seconds, model=lambda: self._backlog.model)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(worker.run())
+            group.create_task(self._wake_on("job", worker.wake))
+
+    async def _embed(self) -> None:
+        await self._backlog.fill()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._backlog.run())
+            group.create_task(self._wake_on("job", self._backlog.wake))
+            group.create_task(self._wake_on("embedding", self._backlog.wake))
+
+    async def _wake_on(self, topic: str, wake: Callable[[], None]) -> None:
+        async for _ in self._database.feed.subscribe(topic):
+            wake()
+
+    async def _watch_folders(self) -> None:
+        await self._follow_folders()
+        async for _ in self._database.feed.subscribe("folder"):
+            await self._follow_folders()
+
+    async def _follow_folders(self) -> None:
+        """Run a watcher for each folder there is, and none for one that is gone."""
+        if not self._watching:
+            return
+        from engine.notes.watcher import FolderWatcher
+        from engine.notes.worker import worker_name
+
+        known = {folder.id: folder for folder in await self.folders()}
+        for gone in set(self._watchers) - set(known):
+            await self._services.stop(_watch_name(gone))
+            self._watchers.pop(gone, None)
+            self._surveys.pop(gone, None)
+        for identity, folder in known.items():
+            if identity not in self._watchers:
+                watcher = FolderWatcher(
+                    self._database, folder, self._settings, process=worker_name(), on_survey=self._surveyed
+                )
+                self._watchers[identity] = watcher
+                self._services.start(_watch_name(identity), watcher.run)
+
+    def _surveyed(self, result: drift.Survey) -> None:
+        self._surveys[result.folder.id] = result
+
+    async def _maintain(self) -> None:
+        from engine.notes import upkeep
+
+        while True:
+            await upkeep.once(self._database)
+            await asyncio.sleep(MAINTENANCE_INTERVAL)
+
+
+def _watch_name(folder: FolderId) -> str:
+    return f"watch-{folder}"

@@ -1,0 +1,192 @@
+"""The embedding backlog: passages that have no vector of the model in use yet.
+
+Vectors come behind words: a batch is started only while no job waits. The rows of a batch are locked
+while their vectors are made, so processes share the backlog without leases, and a killed process
+leaves no trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from engine.errors import ModelError
+from engine.notes import jobs
+from engine.notes.model import EmbeddingProgress
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+    from engine.database import Database
+    from engine.models.embedding.base import Embedder, Vectors
+
+BATCH = 32
+"""Passages a transaction: about a second's work, so that newer notes wait no longer than that."""
+
+IDLE_WAIT = 10.0
+"""Seconds between looks when nothing wakes the loop."""
+
+_log = logging.getLogger("noctuary.embedding")
+
+_NEXT = """
+    SELECT embedding.passage, passage.heading, passage.text
+    FROM embedding JOIN passage ON passage.id = embedding.passage
+    WHERE embedding.model = %s AND embedding.state = 'pending' AND passage.orphaned_at IS NULL
+    ORDER BY embedding.priority DESC, embedding.passage LIMIT %s
+    FOR UPDATE OF embedding SKIP LOCKED
+"""
+
+_STORE = """
+    UPDATE embedding SET state = 'embedded', vector = made.vector::halfvec, error = NULL
+    FROM unnest(%s::integer[], %s::text[]) AS made (passage, vector)
+    WHERE embedding.model = %s AND embedding.passage = made.passage
+"""
+
+_FAIL = "UPDATE embedding SET state = 'failed', error = %s WHERE model = %s AND passage = %s"
+
+_FILL = """
+    INSERT INTO embedding (model, passage, priority)
+    SELECT %(model)s, chunk.passage, max(file.mtime_ns)
+    FROM chunk JOIN file ON file.id = chunk.file
+    WHERE NOT EXISTS (SELECT FROM embedding WHERE embedding.model = %(model)s
+        AND embedding.passage = chunk.passage)
+    GROUP BY chunk.passage
+    ON CONFLICT DO NOTHING
+"""
+
+_COUNTS = """
+    SELECT count(*) FILTER (WHERE state = 'embedded'), count(*) FILTER (WHERE state = 'pending'),
+        count(*) FILTER (WHERE state = 'failed')
+    FROM embedding WHERE model = %s
+        AND NOT EXISTS (SELECT FROM passage WHERE passage.id = embedding.passage
+            AND passage.orphaned_at IS NOT NULL)
+"""
+
+
+class Backlog:
+    """Makes vectors until it is cancelled."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._wake = asyncio.Event()
+        self._finished: deque[tuple[float, int]] = deque()
+        self.model: int | None = None
+        self.trouble: str | None = None
+
+    def wake(self) -> None:
+        """Look at the backlog now."""
+        self._wake.set()
+
+    async def register(self) -> int:
+        """Make the model known to the database, and give every passage without one a pending vector."""
+        async with self._database.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT register_model(%s, %s)", (self._embedder.model_id, self._embedder.dimension)
+            )
+            row = await cursor.fetchone()
+            self.model = int(row[0]) if row else None
+        if self.model is None:
+            raise ModelError(f"The model {self._embedder.model_id} could not be registered.")
+        return self.model
+
+    async def fill(self) -> None:
+        """Queue what lacks a vector of this model: after a change of model, or of another process's doing."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                "SELECT set_config('synchronous_commit', 'off', true),"
+                " pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))"
+            )
+            await connection.execute(_FILL, {"model": self.model})
+
+    async def run(self) -> None:
+        """Embed until cancelled, newest notes first, waiting while words are still to be indexed."""
+        while True:
+            self._wake.clear()
+            if await self.step():
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), IDLE_WAIT)
+
+    async def run_until_idle(self) -> None:
+        """Embed until nothing is left that no other process has in hand."""
+        while await self.step():
+            pass
+
+    async def described(self) -> tuple[int, int] | None:
+        """The registered model as (id, dimension), or None before it is."""
+        return None if self.model is None else (self.model, self._embedder.dimension)
+
+    async def step(self) -> bool:
+        """One batch. Returns whether there was anything that could be done now."""
+        async with self._database.connection() as connection:
+            if await jobs.waiting(connection):
+                return False
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(_NEXT, (self.model, BATCH))
+            rows = await cursor.fetchall()
+            if not rows:
+                return False
+            await connection.execute("SELECT set_config('synchronous_commit', 'off', true)")
+            await self._embed(connection, rows)
+        self._finished.append((time.monotonic(), len(rows)))
+        return True
+
+    async def _embed(self, connection: AsyncConnection, rows: Sequence[tuple[int, str, str]]) -> None:
+        texts = [embedded_text(heading, text) for _, heading, text in rows]
+        try:
+            await self._store(connection, [row[0] for row in rows], await self._embedder.passages(texts))
+            self.trouble = None
+        except ModelError as error:
+            if len(rows) == 1:
+                _log.error("a passage could not be embedded: %s", error)  # noqa: TRY400  no traceback for users
+                await connection.execute(_FAIL, (str(error), self.model, rows[0][0]))
+                return
+            for row in rows:
+                await self._embed(connection, [row])
+
+    async def _store(self, connection: AsyncConnection, passages: Sequence[int], vectors: Vectors) -> None:
+        written = await asyncio.to_thread(lambda: [vector_text(vector) for vector in vectors.tolist()])
+        await connection.execute(_STORE, (list(passages), written, self.model))
+
+    def rate(self) -> float:
+        """Passages a second over the last minute, 0 when nothing was embedded in it."""
+        now = time.monotonic()
+        while self._finished and now - self._finished[0][0] > 60:  # noqa: PLR2004  the minute
+            self._finished.popleft()
+        if len(self._finished) < 2:  # noqa: PLR2004  a rate needs two points
+            return 0.0
+        span = self._finished[-1][0] - self._finished[0][0]
+        return sum(count for _, count in list(self._finished)[1:]) / span if span > 0 else 0.0
+
+    async def progress(self, connection: AsyncConnection) -> EmbeddingProgress:
+        """How far the vectors are."""
+        cursor = await connection.execute(_COUNTS, (self.model,))
+        embedded, pending, failed = await cursor.fetchone() or (0, 0, 0)
+        rate = self.rate() if pending else 0.0
+        return EmbeddingProgress(
+            self._embedder.model_id, embedded, pending, failed, rate, pending / rate if rate else None
+        )
+
+
+def embedded_text(heading: str, text: str) -> str:
+    """What is embedded for a passage: its heading path, then its text."""
+    return f"{heading.replace(chr(10), ' > ')}\n{text}" if heading else text
+
+
+def vector_text(vector: Sequence[float]) -> str:
+    """A vector as pgvector reads it."""
+    return "[" + ",".join(f"{value:.6g}" for value in vector) + "]"
+
+
+async def retry_failed(connection: AsyncConnection) -> int:
+    """Let the model try again what it could not embed. Returns how many passages."""
+    cursor = await connection.execute(
+        "UPDATE embedding SET state = 'pending', error = NULL WHERE state = 'failed'"
+    )
+    return cursor.rowcount

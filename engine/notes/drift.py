@@ -1,0 +1,304 @@
+"""Index against disk: the survey that both finds drift and, at start and every so often, queues its repair.
+
+A survey lists the disk, reads the index's rows and compares. Equal stamps mean an unwritten file;
+where they differ the bytes are hashed, so a touch is not a change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from engine.errors import NoteError
+from engine.notes import disk, folders, jobs
+from engine.notes.jobs import Wanted
+from engine.notes.model import DriftCause, DriftReport, DriftRow, Folder, FolderProblem, JobKind
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+    from engine.database import Database
+
+_ROWS = "SELECT path, hash, size, mtime_ns, ctime_ns FROM file WHERE folder = %s"
+_ROWS_BELOW = _ROWS + " AND path >= %s AND path < %s"
+
+_RESTAMP = """
+    UPDATE file SET size = fresh.size, mtime_ns = fresh.mtime_ns, ctime_ns = fresh.ctime_ns
+    FROM unnest(%s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])
+        AS fresh (path, hash, size, mtime_ns, ctime_ns)
+    WHERE file.folder = %s AND file.path = fresh.path AND file.hash = fresh.hash
+"""
+
+_OPEN_JOBS = """
+    SELECT path, status, error, finished_at FROM job
+    WHERE folder = %s AND status IN ('pending', 'processing', 'failed')
+"""
+
+_OTHER_MODEL = """
+    SELECT DISTINCT file.path, model.name
+    FROM embedding AS other
+    JOIN model ON model.id = other.model
+    JOIN chunk ON chunk.passage = other.passage
+    JOIN file ON file.id = chunk.file
+    WHERE other.model <> %(model)s AND other.state = 'embedded' AND file.folder = %(folder)s
+        AND NOT EXISTS (SELECT FROM embedding AS mine WHERE mine.model = %(model)s
+            AND mine.passage = other.passage AND mine.state = 'embedded')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index knows of a file."""
+
+    hash: bytes
+    stamp: disk.Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJob:
+    """A job that is not done."""
+
+    status: str
+    error: str | None
+    finished_at: datetime | None
+
+
+@dataclass(slots=True)
+class Survey:
+    """One folder (or a part of it) compared with the index."""
+
+    folder: Folder
+    listing: disk.Listing
+    indexed: Mapping[str, Indexed]
+    missing: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    orphaned: list[str] = field(default_factory=list)
+    touched: dict[str, bytes] = field(default_factory=dict)
+    problem: str | None = None
+
+
+async def survey(database: Database, folder: Folder, below: str = "") -> Survey:
+    """Compare a folder, or what lies below a relative path in it, with the index."""
+    listing, (indexed, device) = await asyncio.gather(
+        asyncio.to_thread(disk.listing, folder.path, below), _indexed(database, folder, below)
+    )
+    result = Survey(folder, listing, indexed)
+    if not below:
+        result.problem = disk.root_problem(
+            folder.path, device, indexed=len(indexed), on_disk=len(listing.files)
+        )
+    await asyncio.to_thread(_compare, result)
+    await _restamp(database, result)
+    return result
+
+
+async def _indexed(database: Database, folder: Folder, below: str) -> tuple[dict[str, Indexed], int | None]:
+    async with database.connection() as connection:
+        if below:
+            # '0' is what follows '/' in the "C" collation of the column.
+            cursor = await connection.execute(_ROWS_BELOW, (folder.id, f"{below}/", f"{below}0"))
+        else:
+            cursor = await connection.execute(_ROWS, (folder.id,))
+        rows = await cursor.fetchall()
+        cursor = await connection.execute("SELECT device FROM folder WHERE id = %s", (folder.id,))
+        device = await cursor.fetchone()
+    indexed = {row[0]: Indexed(row[1], disk.Stamp(row[2], row[3], row[4])) for row in rows}
+    return indexed, device[0] if device else None
+
+
+def _compare(result: Survey) -> None:
+    indexed, files = result.indexed, result.listing.files
+    for path, stamp in files.items():
+        known = indexed.get(path)
+        if known is None:
+            result.missing.append(path)
+        elif known.stamp != stamp or not stamp.ctime_ns:
+            _compare_content(result, path, known)
+    result.orphaned += [path for path in indexed if path not in files and result.listing.covers(path)]
+
+
+def _compare_content(result: Survey, path: str, known: Indexed) -> None:
+    try:
+        reading = disk.read(result.folder.path / path)
+    except NoteError:
+        result.changed.append(path)  # the job will say what is the matter
+        return
+    if reading is None:
+        return  # gone since the listing: the next look decides
+    if hashlib.sha256(reading.raw).digest() == known.hash:
+        result.touched[path] = known.hash
+        result.listing.files[path] = reading.stamp
+    else:
+        result.changed.append(path)
+
+
+async def _restamp(database: Database, result: Survey) -> None:
+    """Note the new stamps of files that were touched and not changed, unless a job was quicker."""
+    settled = {path: known for path, known in result.touched.items() if result.listing.files[path].ctime_ns}
+    if not settled:
+        return
+    stamps = [result.listing.files[path] for path in settled]
+    columns = (
+        list(settled),
+        list(settled.values()),
+        [stamp.size for stamp in stamps],
+        [stamp.mtime_ns for stamp in stamps],
+        [stamp.ctime_ns for stamp in stamps],
+    )
+    async with database.connection() as connection:
+        await connection.execute(_RESTAMP, (*columns, result.folder.id))
+
+
+async def open_jobs(connection: AsyncConnection, folder: Folder) -> dict[str, OpenJob]:
+    """The jobs of a folder that are not done, by path; one that waits outweighs one that failed."""
+    cursor = await connection.execute(_OPEN_JOBS, (folder.id,))
+    found: dict[str, OpenJob] = {}
+    for path, status, error, finished_at in await cursor.fetchall():
+        if status != "failed" or path not in found:
+            found[path] = OpenJob(status, error, finished_at)
+    return found
+
+
+async def reconcile(database: Database, folder: Folder, below: str = "") -> tuple[Survey, int]:
+    """Survey and queue what differs. Returns the survey and how many jobs were queued.
+
+    A note whose last job failed is left for a human's retry, unless it was written since. An empty or
+    missing root queues no deletions.
+    """
+    result = await survey(database, folder, below)
+    files = result.listing.files
+    async with database.transaction() as connection:
+        open_ = await open_jobs(connection, folder)
+        wanted = [
+            Wanted(JobKind.INGEST_PATH, path, files[path].mtime_ns)
+            for path in (*result.missing, *result.changed)
+            if path in files and _wants_a_job(open_.get(path), files[path])
+        ]
+        gone = [] if result.problem else [Wanted(JobKind.DELETE_PATH, path) for path in result.orphaned]
+        queued = await jobs.enqueue(connection, folder.id, wanted) if wanted else 0
+        queued += await jobs.enqueue(connection, folder.id, gone) if gone else 0
+        if files and not below:
+            device = folder.path.stat().st_dev if folder.path.exists() else None
+            if device is not None:
+                await folders.remember_device(connection, folder.id, device)
+    return result, queued
+
+
+def _wants_a_job(job: OpenJob | None, stamp: disk.Stamp) -> bool:
+    if job is None or job.status != "failed":
+        return job is None
+    written = max(stamp.mtime_ns, stamp.ctime_ns) / 1e9
+    return job.finished_at is None or written > job.finished_at.timestamp()
+
+
+async def report(
+    database: Database, surveys: Sequence[Survey], model: int | None, seconds: float
+) -> DriftReport:
+    """The drift of the surveyed folders as rows, one a path, the most telling cause for each."""
+    rows: list[DriftRow] = []
+    for result in surveys:
+        async with database.connection() as connection:
+            open_ = await open_jobs(connection, result.folder)
+            other = await _other_model(connection, result.folder, model)
+        rows += _rows(result, open_, other)
+    return DriftReport(
+        at=datetime.now(UTC),
+        rows=tuple(rows),
+        files_on_disk=sum(len(result.listing.files) for result in surveys),
+        files_in_index=sum(len(result.indexed) for result in surveys),
+        seconds=seconds,
+        problems=tuple(FolderProblem(r.folder.path, r.problem) for r in surveys if r.problem),
+    )
+
+
+async def _other_model(connection: AsyncConnection, folder: Folder, model: int | None) -> dict[str, str]:
+    if model is None:
+        return {}
+    cursor = await connection.execute("SELECT count(*) FROM model WHERE id <> %s", (model,))
+    row = await cursor.fetchone()
+    if not row or not row[0]:
+        return {}
+    cursor = await connection.execute(_OTHER_MODEL, {"model": model, "folder": folder.id})
+    return {path: name for path, name in await cursor.fetchall()}  # noqa: C416  rows are tuples
+
+
+def _rows(result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, str]) -> list[DriftRow]:
+    found: dict[str, DriftRow] = {}
+    root, files = result.folder.path, result.listing.files
+
+    def add(cause: DriftCause, path: str, detail: str, since: datetime | None = None) -> None:
+        job = open_.get(path)
+        queued = job is not None and job.status != "failed" and cause is not DriftCause.OTHER_MODEL
+        if job is not None and queued:
+            detail += "; a job waits for it" if job.status == "pending" else "; a job works on it"
+        found.setdefault(path, DriftRow(cause, root, path, detail, since, queued))
+
+    for path, job in open_.items():
+        if job.status == "failed":
+            add(DriftCause.JOB_FAILED, path, job.error or "The last job failed.", job.finished_at)
+    for path in result.missing:
+        add(DriftCause.NOT_INDEXED, path, "on the disk, not in the index", _since(files.get(path)))
+    for path in result.changed:
+        add(DriftCause.CHANGED, path, "written since it was indexed", _since(files.get(path)))
+    for path in result.orphaned:
+        add(DriftCause.ORPHANED, path, "in the index, not on the disk")
+    for path, reason in result.listing.unreadable.items():
+        if path:
+            add(DriftCause.NOT_INDEXED, path, f"cannot be read: {reason}")
+    for path, name in other.items():
+        add(DriftCause.OTHER_MODEL, path, f"has vectors of {name} and not of the model in use")
+    return sorted(found.values(), key=lambda row: (list(DriftCause).index(row.cause), row.path))
+
+
+def _since(stamp: disk.Stamp | None) -> datetime | None:
+    if stamp is None:
+        return None
+    try:
+        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None  # a file dated outside the calendar
+
+
+async def drift(database: Database, chosen: Sequence[Folder], model: int | None) -> DriftReport:
+    """Survey folders and report, queueing nothing."""
+    start = time.perf_counter()
+    surveys = [await survey(database, folder) for folder in chosen]
+    return await report(database, surveys, model, time.perf_counter() - start)
+
+
+async def repair(database: Database, rows: Sequence[DriftRow], known: Sequence[Folder]) -> int:
+    """Queue what mends the rows; a human asked, so deletions hold also under an empty root."""
+    queued = 0
+    async with database.transaction() as connection:
+        for folder in known:
+            mine = [row for row in rows if row.folder == folder.path]
+            gone = [Wanted(JobKind.DELETE_PATH, row.path) for row in mine if row.cause is DriftCause.ORPHANED]
+            read = [
+                Wanted(JobKind.INGEST_PATH, row.path, int(row.since.timestamp() * 1e9) if row.since else 0)
+                for row in mine
+                if row.cause in {DriftCause.NOT_INDEXED, DriftCause.CHANGED, DriftCause.JOB_FAILED}
+            ]
+            queued += await jobs.enqueue(connection, folder.id, gone, confirmed=True) if gone else 0
+            queued += await jobs.enqueue(connection, folder.id, read) if read else 0
+            queued += await _again(
+                connection, folder, [r.path for r in mine if r.cause is DriftCause.OTHER_MODEL]
+            )
+    return queued
+
+
+async def _again(connection: AsyncConnection, folder: Folder, paths: Sequence[str]) -> int:
+    """Let the model in use try again what it failed on in these files."""
+    if not paths:
+        return 0
+    await connection.execute(
+        "UPDATE embedding SET state = 'pending', error = NULL FROM chunk JOIN file ON file.id = chunk.file"
+        " WHERE embedding.passage = chunk.passage AND embedding.state = 'failed'"
+        " AND file.folder = %s AND file.path = ANY(%s)",
+        (folder.id, list(paths)),
+    )
+    return len(paths)

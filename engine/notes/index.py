@@ -1,0 +1,302 @@
+"""Writing the index: one transaction takes a batch of prepared notes, or nothing of it.
+
+Preparing is done by any number of workers at once; writing is serialised by one advisory lock, so
+that two writers can never both believe that a passage is new, or that it has lost its last place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.notes import jobs
+from engine.notes.prepare import Content, Gone, PassageText
+from engine.notes.model import FolderId, JobId
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+_POSTING = struct.Struct("<iHB")
+_COPY_CHUNK = 256 * 1024
+
+# The index can be rebuilt from the disk at any time, so it need not wait for the platter.
+_BEGIN = """
+    SELECT set_config('synchronous_commit', 'off', true),
+        pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))
+"""
+
+_UPSERT_FILES = """
+    INSERT INTO file (folder, path, hash, size, mtime_ns, ctime_ns)
+    SELECT * FROM unnest(%s::integer[], %s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])
+    ON CONFLICT (folder, path) DO UPDATE SET hash = excluded.hash, size = excluded.size,
+        mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, indexed_at = now()
+    RETURNING id, folder, path
+"""
+
+_RESTAMP = """
+    UPDATE file SET size = fresh.size, mtime_ns = fresh.mtime_ns, ctime_ns = fresh.ctime_ns
+    FROM unnest(%s::integer[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])
+        AS fresh (folder, path, size, mtime_ns, ctime_ns)
+    WHERE file.folder = fresh.folder AND file.path = fresh.path
+"""
+
+_EMPTY_FILES = """
+    DELETE FROM chunk USING file, unnest(%s::integer[], %s::text[]) AS gone (folder, path)
+    WHERE file.folder = gone.folder AND file.path = gone.path AND chunk.file = file.id
+    RETURNING chunk.passage
+"""
+
+_DELETE_FILES = """
+    DELETE FROM file USING unnest(%s::integer[], %s::text[]) AS gone (folder, path)
+    WHERE file.folder = gone.folder AND file.path = gone.path
+"""
+
+_INSERT_PASSAGES = """
+    INSERT INTO passage (hash, heading, text, length)
+    SELECT * FROM unnest(%s::bytea[], %s::text[], %s::text[], %s::integer[])
+    RETURNING id, hash
+"""
+
+_INSERT_CHUNKS = """
+    INSERT INTO chunk (file, position, line_start, line_end, passage)
+    SELECT * FROM unnest(%s::integer[], %s::integer[], %s::integer[], %s::integer[], %s::integer[])
+"""
+
+_ORPHAN = """
+    UPDATE passage SET orphaned_at = now()
+    WHERE id = ANY(%s) AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
+"""
+
+_WANT_VECTORS = """
+    INSERT INTO embedding (model, passage, priority)
+    SELECT %s, wanted.passage, max(wanted.priority)
+    FROM unnest(%s::integer[], %s::bigint[]) AS wanted (passage, priority) GROUP BY wanted.passage
+    ON CONFLICT DO NOTHING
+"""
+
+# A passage whose vector is being made right now is locked: it is left alone, not waited for.
+_WANT_SOONER = """
+    WITH free AS (
+        SELECT embedding.passage, wanted.priority
+        FROM embedding JOIN unnest(%s::integer[], %s::bigint[]) AS wanted (passage, priority)
+            ON embedding.passage = wanted.passage
+        WHERE embedding.model = %s AND embedding.state = 'pending' AND embedding.priority < wanted.priority
+        FOR UPDATE OF embedding SKIP LOCKED
+    )
+    UPDATE embedding SET priority = free.priority FROM free
+    WHERE embedding.model = %s AND embedding.passage = free.passage
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one transaction did."""
+
+    files: int
+    deleted: int
+    new_passages: int
+    unchanged: int
+
+
+async def known_hashes(
+    connection: AsyncConnection, claimed: Sequence[jobs.Claimed]
+) -> dict[tuple[int, str], bytes]:
+    """The sha256 the index has of each claimed path that it knows."""
+    cursor = await connection.execute(
+        "SELECT file.folder, file.path, file.hash FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)"
+        " WHERE file.folder = wanted.folder AND file.path = wanted.path",
+        ([job.folder for job in claimed], [job.path for job in claimed]),
+    )
+    return {(row[0], row[1]): row[2] for row in await cursor.fetchall()}
+
+
+async def write(
+    connection: AsyncConnection, worker: str, prepared: Sequence[Content | Gone], model: int | None
+) -> Written:
+    """Take prepared notes into the index and close their jobs, inside the caller's transaction.
+
+    A job that is no longer this worker's (its lease lapsed, its folder was removed) is left out:
+    somebody else has it. `model` is the embedding model that shall make the vectors.
+    """
+    await connection.execute(_BEGIN)
+    held = await _still_held(connection, worker, prepared)
+    contents = [item for item in held if isinstance(item, Content) and item.places is not None]
+    unchanged = [item for item in held if isinstance(item, Content) and item.places is None]
+    gone = [item for item in held if isinstance(item, Gone)]
+
+    touched = set(await _remove(connection, [(item.job.folder, item.job.path) for item in gone]))
+    await _restamp(connection, unchanged)
+    new = 0
+    if contents:
+        texts = {key: text for item in contents for key, text in item.passages.items()}
+        ids, fresh = await _passages(connection, texts)
+        new = len(fresh)
+        touched |= await _places(connection, contents, ids)
+        await _add_segment(connection, [(ids[key], texts[key]) for key in fresh])
+        if model is not None:
+            await _want_vectors(connection, model, contents, ids)
+    if touched:
+        await connection.execute(_ORPHAN, (sorted(touched),))
+    await jobs.done(connection, worker, [item.job.id for item in held])
+    return Written(len(contents), len(gone), new, len(unchanged))
+
+
+async def _still_held(
+    connection: AsyncConnection, worker: str, prepared: Sequence[Content | Gone]
+) -> list[Content | Gone]:
+    cursor = await connection.execute(
+        "SELECT id FROM job WHERE id = ANY(%s) AND status = 'processing' AND worker = %s ORDER BY id FOR UPDATE",
+        ([item.job.id for item in prepared], worker),
+    )
+    held = {JobId(row[0]) for row in await cursor.fetchall()}
+    return [item for item in prepared if item.job.id in held]
+
+
+async def _remove(connection: AsyncConnection, paths: Sequence[tuple[FolderId, str]]) -> list[int]:
+    """Delete files with their places; returns the passages that stood there."""
+    if not paths:
+        return []
+    columns = ([folder for folder, _ in paths], [path for _, path in paths])
+    cursor = await connection.execute(_EMPTY_FILES, columns)
+    passages = [row[0] for row in await cursor.fetchall()]
+    await connection.execute(_DELETE_FILES, columns)
+    return passages
+
+
+async def _restamp(connection: AsyncConnection, unchanged: Sequence[Content]) -> None:
+    if unchanged:
+        await connection.execute(
+            _RESTAMP,
+            (
+                [item.job.folder for item in unchanged],
+                [item.job.path for item in unchanged],
+                [item.stamp.size for item in unchanged],
+                [item.stamp.mtime_ns for item in unchanged],
+                [item.stamp.ctime_ns for item in unchanged],
+            ),
+        )
+
+
+async def _passages(
+    connection: AsyncConnection, texts: Mapping[bytes, PassageText]
+) -> tuple[dict[bytes, int], list[bytes]]:
+    """The id of every passage, and the hashes of those that are new to the index."""
+    cursor = await connection.execute(
+        "SELECT id, hash, orphaned_at IS NOT NULL FROM passage WHERE hash = ANY(%s)", (list(texts),)
+    )
+    rows = await cursor.fetchall()
+    ids = {row[1]: row[0] for row in rows}
+    revived = [row[0] for row in rows if row[2]]
+    if revived:
+        await connection.execute("UPDATE passage SET orphaned_at = NULL WHERE id = ANY(%s)", (revived,))
+    fresh = [key for key in texts if key not in ids]
+    if fresh:
+        chosen = [texts[key] for key in fresh]
+        cursor = await connection.execute(
+            _INSERT_PASSAGES,
+            (fresh, [p.heading for p in chosen], [p.text for p in chosen], [p.length for p in chosen]),
+        )
+        ids.update({row[1]: row[0] for row in await cursor.fetchall()})
+    return ids, fresh
+
+
+async def _places(
+    connection: AsyncConnection, contents: Sequence[Content], ids: Mapping[bytes, int]
+) -> set[int]:
+    """Write files and their places; returns passages that stood in them before and do no more."""
+    cursor = await connection.execute(
+        _UPSERT_FILES,
+        (
+            [item.job.folder for item in contents],
+            [item.job.path for item in contents],
+            [item.hash for item in contents],
+            [item.stamp.size for item in contents],
+            [item.stamp.mtime_ns for item in contents],
+            [item.stamp.ctime_ns for item in contents],
+        ),
+    )
+    files = {(row[1], row[2]): row[0] for row in await cursor.fetchall()}
+    cursor = await connection.execute(
+        "DELETE FROM chunk WHERE file = ANY(%s) RETURNING passage", (list(files.values()),)
+    )
+    before = {row[0] for row in await cursor.fetchall()}
+    rows = [
+        (
+            files[item.job.folder, item.job.path],
+            position,
+            place.line_start,
+            place.line_end,
+            ids[place.passage],
+        )
+        for item in contents
+        for position, place in enumerate(item.places or ())
+    ]
+    await connection.execute(_INSERT_CHUNKS, [list(column) for column in zip(*rows, strict=True)] or [[]] * 5)
+    return before - {row[4] for row in rows}
+
+
+async def _add_segment(connection: AsyncConnection, passages: Sequence[tuple[int, PassageText]]) -> None:
+    if not passages:
+        return
+    cursor = await connection.execute(
+        "INSERT INTO segment (passages, length) VALUES (%s, %s) RETURNING id",
+        (len(passages), sum(text.length for _, text in passages)),
+    )
+    row = await cursor.fetchone()
+    assert row is not None  # noqa: S101  INSERT … RETURNING of one row
+    rows = await asyncio.to_thread(posting_rows, row[0], passages)
+    async with connection.cursor().copy(
+        "COPY posting (term, segment, data) FROM STDIN (FORMAT binary)"
+    ) as copy:
+        for start in range(0, len(rows), _COPY_CHUNK):
+            await copy.write(rows[start : start + _COPY_CHUNK])
+
+
+def posting_rows(segment: int, passages: Iterable[tuple[int, PassageText]]) -> bytes:
+    """The postings of a segment in PostgreSQL's binary COPY format.
+
+    Packed here and not row by row by the driver: a first indexing writes a million rows, and the
+    event loop must not pay for them. Format: PostgreSQL documentation, COPY, "Binary Format".
+    """
+    buffers: dict[str, bytearray] = {}
+    pack = _POSTING.pack
+    for passage, text in sorted(passages, key=lambda pair: pair[0]):
+        length = text.length
+        for term, count in text.terms.items():
+            entry = pack(passage, length, count if count < 256 else 255)  # noqa: PLR2004  one byte
+            buffer = buffers.get(term)
+            if buffer is None:
+                buffers[term] = bytearray(entry)
+            else:
+                buffer += entry
+    parts = [b"PGCOPY\n\xff\r\n\0", struct.pack("!ii", 0, 0)]
+    middle = struct.pack("!ii", 4, segment)
+    for term, buffer in sorted(buffers.items()):
+        word = term.encode()
+        parts += (struct.pack("!hi", 3, len(word)), word, middle, struct.pack("!i", len(buffer)), buffer)
+    parts.append(struct.pack("!h", -1))
+    return b"".join(parts)
+
+
+async def _want_vectors(
+    connection: AsyncConnection, model: int, contents: Sequence[Content], ids: Mapping[bytes, int]
+) -> None:
+    wanted = [(ids[key], item.stamp.mtime_ns) for item in contents for key in item.passages]
+    columns = ([passage for passage, _ in wanted], [newest for _, newest in wanted])
+    await connection.execute(_WANT_VECTORS, (model, *columns))
+    await connection.execute(_WANT_SOONER, (*columns, model, model))
+
+
+async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:
+    """Remove a folder and all that the index holds of it; the disk is not touched."""
+    await connection.execute(_BEGIN)
+    cursor = await connection.execute(
+        "DELETE FROM chunk USING file WHERE file.folder = %s AND chunk.file = file.id RETURNING chunk.passage",
+        (folder,),
+    )
+    passages = sorted({row[0] for row in await cursor.fetchall()})
+    await connection.execute("DELETE FROM folder WHERE id = %s", (folder,))
+    await connection.execute(_ORPHAN, (passages,))

@@ -1,0 +1,296 @@
+"""The queue: every statement that touches the table `job`.
+
+A job says that a path wants a look; what is done is decided by what stands on the disk then. Waiting
+jobs coalesce by path and no path is held twice: two partial unique indexes see to both. A claimed job
+carries a lease; when it lapses the job waits again, and after MAX_ATTEMPTS claims it has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+MAX_ATTEMPTS = 3
+"""Claims after which a job that never came to an end has failed: it may be what kills the worker."""
+
+KEEP_DONE = "7 days"
+"""How long a done job is kept for the Jobs pane."""
+
+_ENQUEUE = """
+    INSERT INTO job (kind, folder, path, priority, confirmed, not_before)
+    SELECT kind, %(folder)s, path, priority, %(confirmed)s, now() + %(delay)s * interval '1 second'
+    FROM unnest(%(kinds)s::text[], %(paths)s::text[], %(priorities)s::bigint[]) AS wanted (kind, path, priority)
+    ORDER BY path
+    ON CONFLICT (folder, path) WHERE status = 'pending' DO UPDATE SET
+        kind = excluded.kind,
+        priority = greatest(job.priority, excluded.priority),
+        confirmed = job.confirmed OR excluded.confirmed,
+        not_before = least(job.not_before, excluded.not_before)
+"""
+
+# A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway.
+_CLAIM = """
+    WITH next AS (
+        SELECT id FROM job
+        WHERE status = 'pending' AND not_before <= now() AND NOT EXISTS (
+            SELECT FROM job AS held
+            WHERE held.status = 'processing' AND held.folder = job.folder AND held.path = job.path)
+        ORDER BY priority DESC, id LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    )
+    UPDATE job SET status = 'processing', attempts = attempts + 1, worker = %(worker)s, error = NULL,
+        started_at = now(), lease_until = now() + %(lease)s * interval '1 second'
+    FROM next, folder
+    WHERE job.id = next.id AND folder.id = job.folder
+    RETURNING job.id, job.kind, job.folder, folder.path, job.path, job.priority, job.confirmed, job.attempts
+"""
+
+_DONE = """
+    WITH done AS (
+        UPDATE job SET status = 'done', finished_at = now(), lease_until = NULL, error = NULL
+        WHERE id = ANY(%(ids)s) AND status = 'processing' AND worker = %(worker)s
+        RETURNING id, folder, path
+    )
+    DELETE FROM job AS old USING done
+    WHERE old.status = 'failed' AND old.folder = done.folder AND old.path = done.path AND old.id < done.id
+"""
+
+_FAIL = """
+    WITH failed AS (
+        UPDATE job SET status = 'failed', finished_at = now(), lease_until = NULL, error = %(error)s
+        WHERE id = %(id)s AND status = 'processing' AND worker = %(worker)s
+        RETURNING id, folder, path
+    )
+    DELETE FROM job AS old USING failed
+    WHERE old.status = 'failed' AND old.folder = failed.folder AND old.path = failed.path
+        AND old.id <> failed.id
+"""
+
+# A lapsed job whose path has a newer waiting one hands over its count, so that a note which kills
+# every worker cannot hide behind being saved again and again.
+_LAPSED_INTO_WAITING = """
+    WITH lapsed AS (
+        DELETE FROM job WHERE status = 'processing' AND lease_until < now() AND EXISTS (
+            SELECT FROM job AS waiting WHERE waiting.status = 'pending'
+                AND waiting.folder = job.folder AND waiting.path = job.path)
+        RETURNING folder, path, attempts
+    )
+    UPDATE job SET attempts = greatest(job.attempts, lapsed.attempts)
+    FROM lapsed WHERE job.status = 'pending' AND job.folder = lapsed.folder AND job.path = lapsed.path
+"""
+
+_LAPSED = """
+    UPDATE job SET
+        status = CASE WHEN attempts >= %(most)s THEN 'failed' ELSE 'pending' END,
+        error = format('The worker %%s stopped while it worked on this (attempt %%s of %%s).', worker, attempts,
+            %(most)s::integer),
+        finished_at = CASE WHEN attempts >= %(most)s THEN now() END,
+        lease_until = NULL, worker = NULL
+    WHERE status = 'processing' AND lease_until < now()
+"""
+
+_RETRY = """
+    WITH chosen AS (
+        SELECT DISTINCT ON (folder, path) id FROM job
+        WHERE status = 'failed' AND (%(ids)s::bigint[] IS NULL OR id = ANY(%(ids)s))
+            AND NOT EXISTS (SELECT FROM job AS waiting WHERE waiting.status = 'pending'
+                AND waiting.folder = job.folder AND waiting.path = job.path)
+        ORDER BY folder, path, id DESC
+    )
+    UPDATE job SET status = 'pending', attempts = 0, error = NULL, worker = NULL, finished_at = NULL,
+        not_before = now()
+    FROM chosen WHERE job.id = chosen.id
+"""
+
+_LIST = """
+    SELECT job.id, job.kind, job.status, folder.path, job.path, job.attempts, job.error, job.created_at,
+        job.started_at, job.finished_at, job.worker
+    FROM job JOIN folder ON folder.id = job.folder
+    WHERE (%(status)s::text IS NULL OR job.status = %(status)s)
+        AND (%(text)s = '' OR position(lower(%(text)s) IN lower(job.path || ' ' || coalesce(job.error, ''))) > 0)
+    ORDER BY job.id DESC LIMIT %(limit)s OFFSET %(offset)s
+"""
+
+_COUNTS = """
+    SELECT count(*) FILTER (WHERE status = 'pending'), count(*) FILTER (WHERE status = 'processing'),
+        count(*) FILTER (WHERE status = 'done'), count(*) FILTER (WHERE status = 'failed'),
+        count(*) FILTER (WHERE status = 'done' AND finished_at > now() - interval '60 seconds')
+            / least(60.0, greatest(1.0, extract(epoch FROM now() - min(started_at)
+                FILTER (WHERE status = 'done' AND finished_at > now() - interval '60 seconds'))))
+    FROM job
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A job in this worker's hands."""
+
+    id: JobId
+    kind: JobKind
+    folder: FolderId
+    root: Path
+    path: str
+    priority: int
+    confirmed: bool
+    attempts: int
+
+    @property
+    def file(self) -> Path:
+        """The path on the disk."""
+        return self.root / self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A path that wants a look. `priority` is its modification time in ns: the newest go first."""
+
+    kind: JobKind
+    path: str
+    priority: int = 0
+
+
+async def enqueue(
+    connection: AsyncConnection,
+    folder: FolderId,
+    wanted: Sequence[Wanted],
+    *,
+    confirmed: bool = False,
+    delay: float = 0.0,
+) -> int:
+    """Queue paths of one folder; a path that waits already keeps its place. Returns the rows touched.
+
+    `delay` (seconds) holds the jobs back: an atomic save looks like a delete for a moment.
+    """
+    unique = {item.path: item for item in wanted}
+    if not unique:
+        return 0
+    cursor = await connection.execute(
+        _ENQUEUE,
+        {
+            "folder": folder,
+            "kinds": [str(item.kind) for item in unique.values()],
+            "paths": list(unique),
+            "priorities": [item.priority for item in unique.values()],
+            "confirmed": confirmed,
+            "delay": delay,
+        },
+    )
+    return cursor.rowcount
+
+
+async def claim(connection: AsyncConnection, worker: str, *, limit: int, lease: float) -> list[Claimed]:
+    """Take up to `limit` waiting jobs, newest first, for `lease` seconds."""
+    cursor = await connection.execute(_CLAIM, {"limit": limit, "worker": worker, "lease": lease})
+    rows = await cursor.fetchall()
+    claimed = [
+        Claimed(
+            JobId(row[0]), JobKind(row[1]), FolderId(row[2]), Path(row[3]), row[4], row[5], row[6], row[7]
+        )
+        for row in rows
+    ]
+    return sorted(claimed, key=lambda job: (-job.priority, job.id))
+
+
+async def renew(connection: AsyncConnection, worker: str, ids: Sequence[JobId], *, lease: float) -> None:
+    """Extend the lease of jobs still being worked on."""
+    await connection.execute(
+        "UPDATE job SET lease_until = now() + %s * interval '1 second'"
+        " WHERE id = ANY(%s) AND status = 'processing' AND worker = %s",
+        (lease, list(ids), worker),
+    )
+
+
+async def done(connection: AsyncConnection, worker: str, ids: Sequence[JobId]) -> None:
+    """Close jobs; earlier failures of the same paths are settled by that."""
+    await connection.execute(_DONE, {"ids": list(ids), "worker": worker})
+
+
+async def fail(connection: AsyncConnection, worker: str, job: JobId, error: str) -> None:
+    """Close a job as failed with the sentence a human will read; it replaces an older failure."""
+    await connection.execute(_FAIL, {"id": job, "worker": worker, "error": error})
+
+
+async def release(
+    connection: AsyncConnection, worker: str, ids: Sequence[JobId], *, delay: float = 0.0
+) -> None:
+    """Give jobs back unharmed, as at a clean stop: the claim does not count."""
+    if not ids:
+        return
+    await connection.execute(
+        "DELETE FROM job WHERE id = ANY(%s) AND status = 'processing' AND worker = %s AND EXISTS ("
+        " SELECT FROM job AS waiting WHERE waiting.status = 'pending'"
+        " AND waiting.folder = job.folder AND waiting.path = job.path)",
+        (list(ids), worker),
+    )
+    await connection.execute(
+        "UPDATE job SET status = 'pending', attempts = greatest(attempts - 1, 0), worker = NULL,"
+        " lease_until = NULL, started_at = NULL, not_before = now() + %s * interval '1 second'"
+        " WHERE id = ANY(%s) AND status = 'processing' AND worker = %s",
+        (delay, list(ids), worker),
+    )
+
+
+async def reclaim_lapsed(connection: AsyncConnection) -> int:
+    """Return jobs whose worker died to the queue, or fail them at the third time. Returns how many."""
+    await connection.execute(_LAPSED_INTO_WAITING)
+    cursor = await connection.execute(_LAPSED, {"most": MAX_ATTEMPTS})
+    return cursor.rowcount
+
+
+async def retry(connection: AsyncConnection, ids: Sequence[JobId] | None = None) -> int:
+    """Put failed jobs (all of them when `ids` is None) back into the queue. Returns how many."""
+    chosen = None if ids is None else list(ids)
+    cursor = await connection.execute(_RETRY, {"ids": chosen})
+    return cursor.rowcount
+
+
+async def listing(
+    connection: AsyncConnection, *, status: JobStatus | None, text: str, limit: int, offset: int
+) -> list[Job]:
+    """A page of jobs, newest first; `text` is looked for in the path and the error."""
+    cursor = await connection.execute(
+        _LIST,
+        {
+            "status": None if status is None else str(status),
+            "text": text.replace("\0", ""),
+            "limit": limit,
+            "offset": offset,
+        },
+    )
+    return [
+        Job(JobId(row[0]), JobKind(row[1]), JobStatus(row[2]), Path(row[3]), *row[4:])
+        for row in await cursor.fetchall()
+    ]
+
+
+async def counts(connection: AsyncConnection) -> JobCounts:
+    """Jobs by status and the rate over the last minute."""
+    cursor = await connection.execute(_COUNTS)
+    row = await cursor.fetchone()
+    if row is None:
+        return JobCounts()
+    return JobCounts(row[0], row[1], row[2], row[3], float(row[4] or 0.0))
+
+
+async def waiting(connection: AsyncConnection) -> bool:
+    """Whether any path still wants its words indexed: vectors wait while that is so."""
+    cursor = await connection.execute(
+        "SELECT EXISTS (SELECT FROM job WHERE status IN ('pending', 'processing'))"
+    )
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def prune(connection: AsyncConnection) -> int:
+    """Drop done jobs older than KEEP_DONE. Returns how many."""
+    cursor = await connection.execute(
+        "DELETE FROM job WHERE status = 'done' AND finished_at < now() - %s::interval", (KEEP_DONE,)
+    )
+    return cursor.rowcount

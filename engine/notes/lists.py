@@ -1,0 +1,187 @@
+"""The ranked lists a search draws on: keyword by exact BM25, vector by cosine distance.
+
+Both rank passages (distinct texts), not places: a passage that stands in many files takes one rank.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.notes.backlog import vector_text
+from engine.notes.scope import unpacked
+from engine.text.ranking import POSTING, score
+from engine.text.tokens import Phrase
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from psycopg import AsyncConnection
+
+    from engine.models.embedding.base import Vectors
+
+EXACT_WITHIN = 10_000
+"""Passages of a filter up to which every distance is computed: always complete, and 16 ms at most
+(`hazards.md`); an index walk with a narrow filter is neither."""
+
+EF_SEARCH = 100
+"""Candidates the vector index keeps while it walks: recall 0.99 and more at 100,000 passages."""
+
+PREFIX_TERMS = 24
+"""Words that an unfinished last word may stand for, the most frequent first."""
+
+PHRASE_BATCH = 500
+"""Texts read at a time to see whether a phrase stands in them."""
+
+_STATISTICS = """
+    SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0),
+        (SELECT string_agg(int4send(id), ''::bytea) FROM passage WHERE orphaned_at IS NOT NULL),
+        (SELECT coalesce(sum(length), 0) FROM passage WHERE orphaned_at IS NOT NULL)
+    FROM segment
+"""
+
+_POSTINGS = "SELECT term, data FROM posting WHERE term = ANY(%s)"
+
+_PREFIX = """
+    SELECT term FROM posting WHERE term >= %s AND term < %s
+    GROUP BY term ORDER BY sum(octet_length(data)) DESC, term LIMIT %s
+"""
+
+# The index is walked in order of distance until enough rows pass the filters.
+_NEAREST = """
+    SELECT embedding.passage, embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) AS distance
+    FROM embedding
+    WHERE embedding.model = {model} AND embedding.state = 'embedded'
+        AND (%(only)s::integer[] IS NULL OR embedding.passage = ANY(%(only)s))
+        AND EXISTS (SELECT FROM passage WHERE passage.id = embedding.passage AND passage.orphaned_at IS NULL)
+    ORDER BY embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) LIMIT %(limit)s
+"""
+
+_EXACT = """
+    SELECT passage, vector <=> %(query)s::halfvec AS distance FROM embedding
+    WHERE model = %(model)s AND state = 'embedded' AND passage = ANY(%(only)s)
+    ORDER BY distance, passage LIMIT %(limit)s
+"""
+
+
+async def expand(connection: AsyncConnection, word: str) -> list[str]:
+    """The indexed terms an unfinished word may become, the most frequent first."""
+    if not word:
+        return []
+    cursor = await connection.execute(_PREFIX, (word, word + "\U0010ffff", PREFIX_TERMS))
+    return [row[0] for row in await cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What BM25 has to know of all passages, and which of them no file holds any more."""
+
+    documents: int
+    total_length: int
+    orphans: NDArray[np.int32]
+
+
+async def collection(connection: AsyncConnection) -> Collection:
+    """The statistics of the keyword index now."""
+    cursor = await connection.execute(_STATISTICS)
+    row = await cursor.fetchone() or (0, 0, None, 0)
+    orphans = unpacked(row[2])
+    return Collection(int(row[0]) - len(orphans), int(row[1]) - int(row[3]), orphans)
+
+
+async def postings(connection: AsyncConnection, terms: Sequence[str]) -> dict[str, list[bytes]]:
+    """The packed postings of each term that any passage has."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(_POSTINGS, (list(terms),))
+    found: dict[str, list[bytes]] = {}
+    for term, data in await cursor.fetchall():
+        found.setdefault(term, []).append(data)
+    return found
+
+
+async def by_keyword(
+    connection: AsyncConnection, terms: Sequence[str], only: NDArray[np.int32] | None, limit: int
+) -> list[tuple[int, float]]:
+    """The best passages by exact BM25 over all postings of the terms: (passage, score), best first."""
+    if not terms:
+        return []
+    whole = await collection(connection)
+    found = await postings(connection, terms)
+    ids, scores = await asyncio.to_thread(
+        score, found, whole.documents, whole.total_length, exclude=whole.orphans, only=only, limit=limit
+    )
+    return list(zip(ids.tolist(), scores.tolist(), strict=True))
+
+
+async def holding(
+    connection: AsyncConnection, phrases: Sequence[Phrase], only: NDArray[np.int32] | None
+) -> NDArray[np.int32]:
+    """The passages in which every phrase stands: narrowed down by terms, decided on the text."""
+    import numpy as np
+
+    terms = list(dict.fromkeys(term for phrase in phrases for term in phrase.terms))
+    found = await postings(connection, terms)
+    candidates = only
+    for term in sorted(terms, key=lambda each: sum(map(len, found.get(each, [])))):
+        having = np.unique(np.frombuffer(b"".join(found.get(term, [])), dtype=POSTING)["passage"])
+        candidates = having if candidates is None else np.intersect1d(candidates, having)
+    if candidates is None:
+        candidates = np.empty(0, dtype=np.int32)
+    kept: list[int] = []
+    for start in range(0, len(candidates), PHRASE_BATCH):
+        batch = candidates[start : start + PHRASE_BATCH].tolist()
+        cursor = await connection.execute("SELECT id, text FROM passage WHERE id = ANY(%s)", (batch,))
+        kept += await asyncio.to_thread(_with_phrases, await cursor.fetchall(), phrases)
+    return np.array(sorted(kept), dtype=np.int32)
+
+
+def _with_phrases(rows: Sequence[tuple[int, str]], phrases: Sequence[Phrase]) -> list[int]:
+    return [identity for identity, text in rows if all(phrase.found_in(text) for phrase in phrases)]
+
+
+async def by_vector(
+    connection: AsyncConnection,
+    model: tuple[int, int],
+    query: Vectors,
+    only: NDArray[np.int32] | None,
+    limit: int,
+) -> list[tuple[int, float]]:
+    """The nearest passages: (passage, cosine distance), nearest first.
+
+    `model` is (id, dimension). Within a narrow filter every distance is computed, otherwise the index
+    is walked; it must be called in a transaction, for which the walk's settings are made.
+    """
+    identity, dimension = model
+    wanted = vector_text(query.tolist())
+    if only is not None and len(only) <= EXACT_WITHIN:
+        return await distances(connection, identity, query, only.tolist(), limit)
+    await connection.execute(
+        "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true),"
+        " set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)",
+        (str(max(EF_SEARCH, limit)),),
+    )
+    cursor = await connection.execute(
+        nearest_statement(identity, dimension).encode(),
+        {"query": wanted, "only": None if only is None else only.tolist(), "limit": limit},
+    )
+    return [(row[0], float(row[1])) for row in await cursor.fetchall()]
+
+
+def nearest_statement(model: int, dimension: int) -> str:
+    """The statement that walks a model's index. Both numbers stand in it literally, since a partial
+    index on an expression is only used for a constant; they come from our own table."""
+    return _NEAREST.format(model=int(model), dimension=int(dimension))
+
+
+async def distances(
+    connection: AsyncConnection, model: int, query: Vectors, only: Sequence[int], limit: int
+) -> list[tuple[int, float]]:
+    """Exact distances within a set of passages, nearest first; one without a vector is left out."""
+    if not only:
+        return []
+    cursor = await connection.execute(
+        _EXACT, {"query": vector_text(query.tolist()), "model": model, "only": list(only), "limit": limit}
+    )
+    return [(row[0], float(row[1])) for row in await cursor.fetchall()]

@@ -1,0 +1,124 @@
+"""From a path to what the index will hold of it: read, hash, compare, chunk, split into terms.
+
+Pure work on one file at a time, called in a thread; the database is not touched here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.errors import NoteError
+from engine.notes import disk
+from engine.notes.chunking import Chunk, chunk, decode
+from engine.notes.jobs import Claimed
+from engine.text.tokens import terms
+
+MAX_LENGTH = 65_535
+"""A passage's length in terms as its postings can hold it (two bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """A distinct text under its heading path, with its terms counted."""
+
+    hash: bytes
+    heading: str
+    text: str
+    terms: Counter[str]
+
+    @property
+    def length(self) -> int:
+        """Terms with repeats, as far as a posting can hold the number."""
+        return min(self.terms.total(), MAX_LENGTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage stands in its file: 1-based inclusive lines."""
+
+    line_start: int
+    line_end: int
+    passage: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A note as read. `places` is None when its bytes are those already indexed."""
+
+    job: Claimed
+    stamp: disk.Stamp
+    hash: bytes
+    places: tuple[Place, ...] | None
+    passages: Mapping[bytes, PassageText] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """No note stands at the path, or it is one that is not indexed."""
+
+    job: Claimed
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """The note is being written right now."""
+
+    job: Claimed
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """The note cannot be indexed, with the sentence a human will read."""
+
+    job: Claimed
+    error: str
+
+
+Prepared = Content | Gone | Unready | Faulty
+
+
+def passage_hash(heading: str, text: str) -> bytes:
+    """The identity of a passage: sha256 of its heading path and its text."""
+    return hashlib.sha256(f"{heading}\0{text}".encode()).digest()
+
+
+def prepare(jobs: Sequence[Claimed], known: Mapping[tuple[int, str], bytes]) -> list[Prepared]:
+    """Prepare a batch. `known` maps (folder, path) to the sha256 the index has of the file."""
+    return [_prepare(job, known.get((job.folder, job.path))) for job in jobs]
+
+
+def _prepare(job: Claimed, known: bytes | None) -> Prepared:
+    try:
+        if disk.excluded(job.root, job.path):
+            return Gone(job)
+        reading = disk.read(job.file)
+        if reading is None:
+            return Gone(job)
+        digest = hashlib.sha256(reading.raw).digest()
+        if digest == known:
+            return Content(job, reading.stamp, digest, None)
+        return _chunked(job, reading, digest)
+    except disk.Unsettled:
+        return Unready(job)
+    except NoteError as error:
+        return Faulty(job, str(error))
+
+
+def _chunked(job: Claimed, reading: disk.Reading, digest: bytes) -> Content:
+    places: list[Place] = []
+    passages: dict[bytes, PassageText] = {}
+    for piece in chunk(decode(reading.raw)):
+        heading = "\n".join(piece.heading)
+        identity = passage_hash(heading, piece.text)
+        places.append(Place(piece.line_start, piece.line_end, identity))
+        if identity not in passages:
+            passages[identity] = PassageText(identity, heading, piece.text, Counter(indexed_terms(piece)))
+    return Content(job, reading.stamp, digest, tuple(places), passages)
+
+
+def indexed_terms(piece: Chunk) -> list[str]:
+    """The terms a passage is found by."""
+    return terms(piece.text)

@@ -1,0 +1,335 @@
+"""The watcher: turns changes on the disk into jobs, and shows that it lives.
+
+An event is only a hint: events are dropped, come without the files of a new folder, and stop for
+ever when a root is replaced. So a hint about a note queues a look at it, a hint about a folder
+surveys that folder (again when it has settled), and everything is surveyed at start, after every
+fault and every so often. One process watches a folder, by advisory lock; others stand by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.notes import disk, drift, jobs
+from engine.notes.jobs import Wanted
+from engine.notes.model import Folder, JobKind, WatchMode, WatchState
+
+if TYPE_CHECKING:
+    from engine.database import Database
+    from engine.settings import Settings
+
+ELECTION_WAIT = 2.0
+"""Seconds between tries to become a folder's watcher: its holder's death is noticed within that."""
+
+BEAT = 2.0
+"""Seconds after which a quiet watcher shows a sign of life and looks whether its root is the same."""
+
+SHOWN_BEAT = 15.0
+"""Seconds between heartbeats written for other processes to see."""
+
+SETTLE = (0.15, 2.0)
+"""Seconds after a hint about a folder when it is surveyed: soon, and when its copying has ended
+(files made before the kernel's watch stood on a new folder give no event)."""
+
+DELETE_GRACE = 0.5
+"""Seconds a deletion waits: an atomic save looks like one."""
+
+BURST = 500
+"""Hints in one go after which the kernel's queue may have overflowed and everything is surveyed."""
+
+DEATHS = 3
+"""Times the event watcher may die within a minute before polling takes its place."""
+
+_DEBOUNCE_MS, _STEP_MS = 200, 30
+
+_REMOTE = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "fuse.sshfs",
+    "9p",
+    "vboxsf",
+    "fuse.rclone",
+    "afpfs",
+    "ceph",
+}
+"""File systems whose changes, made elsewhere, give no event here."""
+
+_log = logging.getLogger("noctuary.watcher")
+
+
+class _RootReplaced(Exception):  # noqa: N818  a signal within this module
+    """The root is not the folder that is being watched any more."""
+
+
+class FolderWatcher:
+    """Watches one folder until cancelled. `on_survey` gets every full survey."""
+
+    def __init__(
+        self,
+        database: Database,
+        folder: Folder,
+        settings: Settings,
+        *,
+        process: str,
+        on_survey: Callable[[drift.Survey], None],
+    ) -> None:
+        self.folder = folder
+        self.state = WatchState(folder.path, WatchMode.STARTING)
+        self._database = database
+        self._settings = settings
+        self._process = process
+        self._on_survey = on_survey
+        self._due: dict[str, list[float]] = {}
+        self._due_changed = asyncio.Event()
+        self._deaths: list[float] = []
+        self._shown_at = 0.0
+
+    async def run(self) -> None:
+        """Stand for election, watch while elected, stand again."""
+        while True:
+            lock = await self._database.try_lock(f"watch:{self.folder.id}")
+            if lock is None:
+                await self._stand_by()
+                continue
+            work = asyncio.create_task(self._hold())
+            lost = asyncio.create_task(lock.lost.wait())
+            try:
+                await asyncio.wait({work, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if work.done():
+                    work.result()
+            finally:
+                for task in (work, lost):
+                    task.cancel()
+                await asyncio.gather(work, lost, return_exceptions=True)
+                await lock.release()
+
+    def survey_soon(self, below: str = "") -> None:
+        """Survey the folder, or a part of it, as soon as the loop turns."""
+        self._schedule(below, (0.0,))
+
+    async def _stand_by(self) -> None:
+        async with self._database.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT process, beat_at FROM watcher WHERE folder = %s", (self.folder.id,)
+            )
+            row = await cursor.fetchone()
+        reason = f"watched by {row[0]}" if row else "watched by another process"
+        self.state = WatchState(self.folder.path, WatchMode.ELSEWHERE, row[1] if row else None, reason)
+        await asyncio.sleep(ELECTION_WAIT)
+
+    async def _hold(self) -> None:
+        while True:
+            reason = self._reason_to_poll()
+            try:
+                await self._while_root_stands(WatchMode.POLLING if reason else WatchMode.EVENTS, reason)
+            except* _RootReplaced:
+                _log.warning("%s was replaced or cannot be reached", self.folder.path)
+            except* _event_faults() as faults:
+                self._deaths.append(time.monotonic())
+                _log.warning("the watcher of %s stopped: %s", self.folder.path, faults.exceptions[0])
+            await self._until_root_stands()
+
+    def _reason_to_poll(self) -> str:
+        if self._settings.watch == "polling":
+            return "set by `watch`"
+        now = time.monotonic()
+        self._deaths = [death for death in self._deaths if now - death < 60]  # noqa: PLR2004  the minute
+        if len(self._deaths) >= DEATHS:
+            return "file events failed repeatedly"
+        if self._settings.watch == "auto" and (kind := remote_kind(self.folder.path)):
+            return f"{kind} gives no file events"
+        return ""
+
+    async def _while_root_stands(self, mode: WatchMode, reason: str) -> None:
+        await self._show(mode, reason)
+        identity = _identity(self.folder.path)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._survey_due(identity))
+            group.create_task(self._survey_regularly(mode))
+            if mode is WatchMode.EVENTS:
+                group.create_task(self._events(identity))
+            else:
+                group.create_task(self._poll(reason, identity))
+
+    async def _until_root_stands(self) -> None:
+        while _identity(self.folder.path) is None:
+            await self._show(WatchMode.MISSING, "the folder cannot be reached; its notes are kept")
+            await asyncio.sleep(BEAT)
+
+    async def _events(self, identity: tuple[int, int] | None) -> None:
+        from watchfiles import awatch
+
+        first = True
+        async for changes in awatch(
+            self.folder.path,
+            watch_filter=None,
+            debounce=_DEBOUNCE_MS,
+            step=_STEP_MS,
+            rust_timeout=int(BEAT * 1000),
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        ):
+            if _identity(self.folder.path) != identity:
+                raise _RootReplaced
+            if first:
+                self.survey_soon()  # what changed before the kernel's watches stood
+                first = False
+            await self._beat(WatchMode.EVENTS, "")
+            if changes:
+                await self._hints([path for _, path in changes])
+
+    async def _poll(self, reason: str, identity: tuple[int, int] | None) -> None:
+        retry_events = time.monotonic() + self._settings.reconcile_interval
+        while True:
+            start = time.monotonic()
+            if _identity(self.folder.path) != identity:
+                raise _RootReplaced
+            await self._survey("")
+            await self._beat(WatchMode.POLLING, reason)
+            # A large folder is not walked more than a twentieth of the time.
+            await asyncio.sleep(max(self._settings.poll_interval, 20 * (time.monotonic() - start)))
+            if self._deaths and time.monotonic() > retry_events:
+                self._deaths.clear()
+                raise _RootReplaced
+
+    async def _hints(self, paths: Sequence[str]) -> None:
+        if len(paths) > BURST:
+            self._schedule("", (1.0, *SETTLE[1:]))
+        wanted, gone, folders = await asyncio.to_thread(self._sort_hints, paths)
+        for relative in folders:
+            self._schedule(relative, SETTLE)
+        if wanted or gone:
+            async with self._database.transaction() as connection:
+                await jobs.enqueue(connection, self.folder.id, wanted)
+                await jobs.enqueue(connection, self.folder.id, gone, delay=DELETE_GRACE)
+
+    def _sort_hints(self, paths: Sequence[str]) -> tuple[list[Wanted], list[Wanted], set[str]]:
+        """What stands on the disk now decides, never the kind of the event."""
+        wanted: list[Wanted] = []
+        gone: list[Wanted] = []
+        folders: set[str] = set()
+        root = str(self.folder.path)
+        for path in paths:
+            relative = os.path.relpath(path, root)
+            if relative == ".":
+                folders.add("")
+                continue
+            name = os.path.basename(relative)  # noqa: PTH119  a string is all that is needed
+            if name == ".gitignore":
+                folders.add(os.path.dirname(relative))  # noqa: PTH120
+                continue
+            if relative.startswith("..") or disk.hidden(relative):
+                continue
+            self._sort_hint(path, relative, name, wanted, gone, folders)
+        return wanted, gone, folders
+
+    def _sort_hint(
+        self, path: str, relative: str, name: str, wanted: list[Wanted], gone: list[Wanted], folders: set[str]
+    ) -> None:
+        try:
+            relative.encode("utf-8")
+            status = os.stat(path)  # noqa: PTH116  the path is a string from the watcher
+        except UnicodeEncodeError:
+            folders.add("")
+        except OSError:
+            if disk.is_note(name):
+                gone.append(Wanted(JobKind.DELETE_PATH, relative, time.time_ns()))
+            else:
+                folders.add(relative)  # perhaps a folder of notes that was moved away
+        else:
+            if os.path.isdir(path):  # noqa: PTH112
+                folders.add(relative)
+            elif disk.is_note(name):
+                wanted.append(Wanted(JobKind.INGEST_PATH, relative, status.st_mtime_ns))
+
+    def _schedule(self, below: str, delays: Sequence[float]) -> None:
+        now = time.monotonic()
+        soon = [time_ for time_ in self._due.get(below, []) if time_ <= now + delays[0]]
+        self._due[below] = [*soon[:1], *(now + delay for delay in delays[1 if soon else 0 :])]
+        self._due_changed.set()
+
+    async def _survey_due(self, identity: tuple[int, int] | None) -> None:
+        self.survey_soon()
+        while True:
+            self._due_changed.clear()
+            now = time.monotonic()
+            ready = sorted(below for below, times in self._due.items() if times[0] <= now)
+            for below in ready:
+                if _identity(self.folder.path) != identity:
+                    raise _RootReplaced
+                rest = [time_ for time_ in self._due.pop(below) if time_ > now]
+                if rest:
+                    self._due[below] = rest
+                await self._survey(below)
+            waits = [times[0] for times in self._due.values()]
+            timeout = max(0.0, min(waits) - time.monotonic()) if waits else None
+            try:
+                await asyncio.wait_for(self._due_changed.wait(), timeout)
+            except TimeoutError:
+                continue
+
+    async def _survey_regularly(self, mode: WatchMode) -> None:
+        while mode is WatchMode.EVENTS:
+            # The jitter keeps many folders and processes from walking the disk at once.
+            await asyncio.sleep(self._settings.reconcile_interval * random.uniform(0.9, 1.1))  # noqa: S311
+            self.survey_soon()
+
+    async def _survey(self, below: str) -> None:
+        result, queued = await drift.reconcile(self._database, self.folder, below)
+        if not below:
+            self._on_survey(result)
+        if queued:
+            _log.info("%s: %d paths queued", self.folder.path / below, queued)
+
+    async def _beat(self, mode: WatchMode, reason: str) -> None:
+        self.state = WatchState(self.folder.path, mode, datetime.now(UTC), reason)
+        if time.monotonic() - self._shown_at > SHOWN_BEAT:
+            await self._show(mode, reason)
+
+    async def _show(self, mode: WatchMode, reason: str) -> None:
+        self.state = WatchState(self.folder.path, mode, datetime.now(UTC), reason)
+        self._shown_at = time.monotonic()
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "INSERT INTO watcher (folder, process, mode, reason) SELECT id, %s, %s, %s FROM folder WHERE id = %s"
+                " ON CONFLICT (folder) DO UPDATE SET process = excluded.process, mode = excluded.mode,"
+                " reason = excluded.reason, beat_at = now()",
+                (self._process, str(mode), reason, self.folder.id),
+            )
+
+
+def _event_faults() -> tuple[type[Exception], ...]:
+    """What watchfiles raises when it cannot watch: no more watches, or a fault of its own."""
+    from watchfiles import WatchfilesRustInternalError
+
+    return (WatchfilesRustInternalError, OSError)
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    try:
+        status = root.stat()
+        return (status.st_dev, status.st_ino) if root.is_dir() else None
+    except OSError:
+        return None
+
+
+def remote_kind(path: Path) -> str:
+    """The name of the network file system a path lies on, or an empty string."""
+    import psutil
+
+    mounts = [part for part in psutil.disk_partitions(all=True) if path.is_relative_to(part.mountpoint)]
+    if not mounts:
+        return ""
+    nearest = max(mounts, key=lambda part: len(part.mountpoint))
+    return nearest.fstype if nearest.fstype in _REMOTE else ""

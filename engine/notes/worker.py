@@ -1,0 +1,198 @@
+"""The worker: claims waiting jobs, prepares them in a thread and writes them, batch after batch.
+
+While one batch is written the next is prepared. A batch that the database refuses is taken apart
+and tried file by file, so one bad note never stops the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from engine.errors import DatabaseUnavailable
+from engine.notes import index, jobs
+from engine.notes.jobs import Claimed
+from engine.notes.prepare import Content, Faulty, Gone, Prepared, Unready, prepare
+
+if TYPE_CHECKING:
+    from engine.database import Database
+
+BATCH = 256
+"""Jobs a transaction: large enough that postings pack well, small enough that a save during a first
+indexing waits less than a second for its turn."""
+
+UNREADY_DELAY = 0.5
+"""Seconds until a note that was being written is looked at again."""
+
+IDLE_WAIT = 5.0
+"""Seconds between looks at the queue when nothing wakes the worker: delayed and lapsed jobs."""
+
+_log = logging.getLogger("noctuary.worker")
+
+
+def worker_name() -> str:
+    """A name no other worker has or had: host, process and a random part."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
+
+
+class Worker:
+    """Runs jobs until it is cancelled. `model` gives the id of the embedding model in use."""
+
+    def __init__(self, database: Database, *, lease: float, model: Callable[[], int | None]) -> None:
+        self.name = worker_name()
+        self._database = database
+        self._lease = lease
+        self._model = model
+        self._wake = asyncio.Event()
+        self._held: set[jobs.JobId] = set()
+        self._handover: asyncio.Queue[list[Prepared]] = asyncio.Queue(maxsize=1)
+
+    def wake(self) -> None:
+        """Look at the queue now."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; what is in hand then is given back unharmed."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._prepare_batches(), name="noctuary-prepare")
+                group.create_task(self._write_batches(), name="noctuary-write")
+                group.create_task(self._keep_leases(), name="noctuary-leases")
+        finally:
+            await asyncio.shield(self._give_back())
+
+    async def run_until_idle(self) -> None:
+        """Work until no job waits that this worker could take."""
+        running = asyncio.create_task(self.run())
+        try:
+            while await self._unfinished():
+                await asyncio.wait({running}, timeout=0.05)
+                if running.done():
+                    await running
+                self.wake()
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+    async def _unfinished(self) -> bool:
+        async with self._database.connection() as connection:
+            return bool(self._held) or await jobs.waiting(connection)
+
+    async def _prepare_batches(self) -> None:
+        while True:
+            self._wake.clear()
+            claimed = await self._claim()
+            if not claimed:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), await self._pause())
+                continue
+            async with self._database.connection() as connection:
+                known = await index.known_hashes(connection, claimed)
+            await self._handover.put(await asyncio.to_thread(prepare, claimed, known))
+
+    async def _claim(self) -> list[Claimed]:
+        async with self._database.connection() as connection:
+            await jobs.reclaim_lapsed(connection)
+            claimed = await jobs.claim(connection, self.name, limit=BATCH, lease=self._lease)
+        self._held.update(job.id for job in claimed)
+        return claimed
+
+    async def _pause(self) -> float:
+        async with self._database.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT extract(epoch FROM min(not_before) - now()) FROM job WHERE status = 'pending'"
+            )
+            row = await cursor.fetchone()
+        if row is None or row[0] is None:
+            return IDLE_WAIT
+        return min(IDLE_WAIT, max(0.02, float(row[0])))
+
+    async def _write_batches(self) -> None:
+        while True:
+            batch = await self._handover.get()
+            await self._settle(batch)
+            self._held.difference_update(item.job.id for item in batch)
+            self.wake()  # a path that was held may wait again
+
+    async def _settle(self, batch: Sequence[Prepared]) -> None:
+        unready = [item.job.id for item in batch if isinstance(item, Unready)]
+        faulty = [item for item in batch if isinstance(item, Faulty)]
+        if unready or faulty:
+            async with self._database.transaction() as connection:
+                await jobs.release(connection, self.name, unready, delay=UNREADY_DELAY)
+                for item in faulty:
+                    await jobs.fail(connection, self.name, item.job.id, item.error)
+        for item in faulty:
+            _log.error("%s", item.error)
+        writable = [item for item in batch if isinstance(item, (Content, Gone))]
+        if writable:
+            await self._write(await self._believable(writable))
+
+    async def _believable(self, batch: list[Content | Gone]) -> list[Content | Gone]:
+        """Leave out deletions under a root that is missing or empty, unless a human asked for them."""
+        from engine.notes.disk import any_note
+
+        doubtful = {item.job.root for item in batch if isinstance(item, Gone) and not item.job.confirmed}
+        lost = {root for root in doubtful if not await asyncio.to_thread(any_note, root)}
+        kept = [
+            item
+            for item in batch
+            if isinstance(item, Gone) and not item.job.confirmed and item.job.root in lost
+        ]
+        if kept:
+            async with self._database.transaction() as connection:
+                await jobs.done(connection, self.name, [item.job.id for item in kept])
+            for root in sorted(lost):
+                _log.warning("%s is empty or cannot be reached: what is indexed of it is kept", root)
+        dropped = {item.job.id for item in kept}
+        return [item for item in batch if item.job.id not in dropped]
+
+    async def _write(self, batch: Sequence[Content | Gone]) -> None:
+        from psycopg import DatabaseError, OperationalError
+
+        if not batch:
+            return
+        try:
+            async with self._database.transaction() as connection:
+                written = await index.write(connection, self.name, batch, self._model())
+        except OperationalError:
+            raise  # the server went away or is out of room: nothing to do with these notes
+        except DatabaseError as error:
+            if len(batch) > 1:
+                for item in batch:
+                    await self._write([item])
+                return
+            message = f"{batch[0].job.file} cannot be stored: {error.diag.message_primary or error}."
+            _log.exception("%s", message)
+            async with self._database.transaction() as connection:
+                await jobs.fail(connection, self.name, batch[0].job.id, message)
+        else:
+            _log.info(
+                "indexed %d, unchanged %d, deleted %d, new passages %d",
+                written.files, written.unchanged, written.deleted, written.new_passages,
+            )  # fmt: skip
+
+    async def _keep_leases(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease / 3)
+            if self._held:
+                async with self._database.connection() as connection:
+                    await jobs.renew(connection, self.name, sorted(self._held), lease=self._lease)
+
+    async def _give_back(self) -> None:
+        if not self._held:
+            return
+        from psycopg import OperationalError
+
+        # Without the server the leases lapse by themselves.
+        with suppress(OperationalError, DatabaseUnavailable):
+            async with self._database.transaction() as connection:
+                await jobs.release(connection, self.name, sorted(self._held))
+        self._held.clear()

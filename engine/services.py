@@ -1,0 +1,59 @@
+"""Background work that outlives its faults: each service is started again, later and later, and said so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds until a service that fell is started again: doubled at each fall, up to the longest."""
+
+_log = logging.getLogger("noctuary.service")
+
+
+class Services:
+    """The background tasks of one process."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.faults: dict[str, str] = {}
+
+    def start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Keep `run` running under a name; a running one of that name stays."""
+        if name not in self._tasks or self._tasks[name].done():
+            self._tasks[name] = asyncio.create_task(self._keep(name, run), name=f"noctuary-{name}")
+
+    async def stop(self, name: str | None = None) -> None:
+        """Cancel one service, or all, and wait until they have cleaned up."""
+        names = list(self._tasks) if name is None else [name]
+        tasks = [self._tasks.pop(each) for each in names if each in self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        pause = FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        while True:
+            started = loop.time()
+            try:
+                await run()
+                return
+            # Whatever fells a service is logged in full and shown; the other services go on.
+            except Exception as error:  # noqa: BLE001
+                self.faults[name] = _sentence(error)
+                _log.error("%s stopped: %s", name, _sentence(error), exc_info=error)
+            if loop.time() - started > LONGEST_PAUSE:
+                pause = FIRST_PAUSE
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+            with suppress(KeyError):
+                del self.faults[name]
+
+
+def _sentence(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
