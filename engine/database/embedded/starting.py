@@ -1,0 +1,201 @@
+"""From whatever state the last run left the data folder in to a server that answers.
+
+What counts is the socket, then the process, and `postmaster.pid` last. The caller holds the start
+lock, so nobody else starts or stops this server meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from engine.database.address import Address
+from engine.database.connecting import Connection, connect_raw, later
+from engine.database.embedded import cluster, process
+from engine.database.embedded.account import account_for, give
+from engine.database.embedded.locate import programs_for
+from engine.database.embedded.socketpath import SocketFolder
+from engine.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from engine.database.model import OnState
+
+DATABASE = "noctuary"
+
+# Replaying the log after a crash is bounded by max_wal_size, but a slow disk takes minutes for it.
+START_SECONDS = 900.0
+# A live server whose socket is silent is about to answer, about to end, or stuck.
+MUTE_SECONDS = 60.0
+# Backends of a killed server end when they next look: at once, unless in a long statement.
+LEFTOVER_SECONDS = 60.0
+STOP_SECONDS = 60.0
+
+_LEFTOVER = "pre-existing shared memory block"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
+
+
+class Answer(Enum):
+    """What the socket says."""
+
+    READY = auto()
+    LATER = auto()
+    SILENCE = auto()
+
+
+class Pause:
+    """Growing waits up to a deadline."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = asyncio.get_running_loop().time() + seconds
+        self._next = _FIRST_PAUSE
+
+    @property
+    def over(self) -> bool:
+        """Whether the deadline has passed."""
+        return asyncio.get_running_loop().time() > self._end
+
+    async def wait(self) -> None:
+        """The next pause."""
+        await asyncio.sleep(self._next)
+        self._next = min(self._next * 1.5, _LONGEST_PAUSE)
+
+
+async def ensure_cluster(folder: Path, on_state: OnState) -> None:
+    """See to it that `folder` is a data folder; make one where there is none."""
+    if not cluster.exists(folder):
+        on_state("making the database")
+        account = account_for(folder)
+        await cluster.make(folder, programs_for(account), account)
+
+
+async def ensure_running(folder: Path, log: Path, on_state: OnState) -> None:
+    """Return when the server of `folder` answers, having started it if it had to be.
+
+    Raises:
+        DatabaseUnavailable: it does not start, or does not answer in time.
+    """
+    socket = SocketFolder(folder)
+    try:
+        address = Address.of_folder(str(folder), socket.host, DATABASE)
+        if not await _comes_up(address, folder, on_state):
+            on_state("starting the database")
+            await _launch(address, folder, log, on_state)
+    finally:
+        socket.close()
+
+
+async def ensure_database(address: Address, maintenance: Address) -> None:
+    """Create the program's database, whose locale is the same on every system.
+
+    `builtin` C.UTF-8 knows upper and lower case of all of Unicode whatever LANG says and does not
+    change with the system's C library.
+    """
+    try:
+        connection = await connect_raw(address.admin("noctuary"))
+    except psycopg.OperationalError as error:
+        if "does not exist" not in str(error):
+            raise
+        connection = await connect_raw(maintenance.admin("noctuary"))
+        await _create(connection)
+    await connection.close()
+
+
+async def stop(folder: Path, on_state: OnState) -> None:
+    """Shut the server of `folder` down and wait until it has ended."""
+    pid = process.find(folder)
+    if pid is None:
+        return
+    process.interrupt(pid, folder)
+    pause = Pause(STOP_SECONDS)
+    while process.is_server(pid, folder):
+        if pause.over:  # it ends on its own; whoever starts next waits for that
+            on_state("the database server is still writing to the disk")
+            return
+        await pause.wait()
+
+
+async def _comes_up(address: Address, folder: Path, on_state: OnState) -> bool:
+    """Whether a live server answers; False when there is none, so that one may be started."""
+    patience, mute = Pause(START_SECONDS), Pause(MUTE_SECONDS)
+    while True:
+        answer = await _ask(address)
+        if answer is Answer.READY:
+            return True
+        pid = process.find(folder)
+        if answer is Answer.SILENCE and pid is None:
+            return False
+        if patience.over or (answer is Answer.SILENCE and mute.over):
+            raise DatabaseUnavailable(
+                f"The database server of {folder} (process {pid}) runs, but does not answer.",
+                remedy="Wait for it to end, or end that process, and start again.",
+            )
+        on_state("the database is recovering" if answer is Answer.LATER else "waiting for the database")
+        await patience.wait()
+
+
+async def _launch(address: Address, folder: Path, log: Path, on_state: OnState) -> None:
+    account = account_for(folder)
+    programs = programs_for(account)
+    give(folder, account)
+    process.rotate(log)
+    leftovers = Pause(LEFTOVER_SECONDS)
+    while True:
+        process.set_aside(folder)
+        since = process.log_size(log)
+        try:
+            server = process.start(folder, programs, account, log)
+        except OSError as error:
+            raise DatabaseUnavailable(f"The database server cannot be started: {error}.") from error
+        if await _ready(server, address, on_state):
+            return
+        words = process.last_words(log, since)
+        if _LEFTOVER not in words or leftovers.over:
+            raise DatabaseUnavailable(
+                f"The database server of {folder} does not start: {words or 'it gave no reason'}.",
+                remedy=f"Its log is {log}.",
+            )
+        on_state("waiting for the last processes of the killed database")
+        await leftovers.wait()
+
+
+async def _ready(server: subprocess.Popen[bytes], address: Address, on_state: OnState) -> bool:
+    """Whether the server just started answers; False when it ended instead."""
+    patience = Pause(START_SECONDS)
+    while server.poll() is None:
+        answer = await _ask(address)
+        if answer is Answer.READY:
+            return True
+        if answer is Answer.LATER:
+            on_state("the database is recovering")
+        if patience.over:
+            raise DatabaseUnavailable(f"The database server at {address.where} does not become ready.")
+        await patience.wait()
+    return False
+
+
+async def _ask(address: Address) -> Answer:
+    try:
+        connection = await connect_raw(address.admin("noctuary"))
+    except psycopg.OperationalError as error:
+        if later(error):
+            return Answer.LATER
+        # Any other refusal is an answer too; whoever connects next reports it.
+        return Answer.READY if "FATAL" in str(error) else Answer.SILENCE
+    await connection.close()
+    return Answer.READY
+
+
+async def _create(connection: Connection) -> None:
+    try:
+        await connection.execute(
+            f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
+            " LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
+        )
+    finally:
+        await connection.close()

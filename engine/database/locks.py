@@ -1,0 +1,54 @@
+"""Locks that live as long as a session: the server frees them the moment their holder is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import psycopg
+
+if TYPE_CHECKING:
+    from engine.database.connecting import Connection
+
+# One database may serve other programs too: the prefix keeps our names apart from theirs.
+_TRY = "SELECT pg_try_advisory_lock(hashtextextended('noctuary lock ' || %s, 0))"
+
+
+class SessionLock:
+    """A lock this process holds until `release`, or until its connection dies: then `lost` is set
+    and another process may hold it.
+    """
+
+    def __init__(self, name: str, connection: Connection) -> None:
+        self.name = name
+        self.lost = asyncio.Event()
+        self._connection = connection
+        self._watch = asyncio.create_task(self._notice(), name=f"lock {name}")
+
+    async def release(self) -> None:
+        """Let it go. Releasing again, or after the loss, does nothing."""
+        self._watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watch
+        await self._connection.close()
+
+    async def _notice(self) -> None:
+        """Nothing ever arrives on this connection but its end."""
+        try:
+            async for _ in self._connection.notifies():
+                pass
+        except psycopg.OperationalError:
+            self.lost.set()
+
+
+async def try_take(name: str, connection: Connection) -> SessionLock | None:
+    """The lock `name` on `connection`, which is closed if another session holds it."""
+    taken = False
+    try:
+        row = await (await connection.execute(_TRY, [name])).fetchone()
+        taken = row == (True,)
+    finally:
+        if not taken:
+            await connection.close()
+    return SessionLock(name, connection) if taken else None
