@@ -1,0 +1,214 @@
+"""Finds the words of a text and turns each into the terms it is indexed by.
+
+Words are found in the text as it stands, so that their offsets are the text's own; only then is each
+folded (compatibility forms, case, invisible characters). Words repeat, so their terms are remembered.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import chain, pairwise
+
+from engine.text.characters import (
+    HAN,
+    HANGUL,
+    INVISIBLE,
+    MARKS,
+    PICTOGRAPHS,
+    SUPERSCRIPTS,
+    UNSEGMENTED,
+)
+
+MAX_TERM = 64
+"""Characters of a term that are kept: a line of base64 must not become a key the database refuses."""
+
+SHORTEST_AT_APOSTROPHE = 3
+"""`l'homme` is found by homme; the t of don't is no word."""
+
+_REMEMBERED = 1 << 16
+"""Words whose terms are remembered, about 15 MB; then all are forgotten and the memory fills again."""
+
+_MAX_HUMPS = 8
+"""A word with more changes of case than this is an encoded blob, not a name in camel case."""
+
+_LETTER = rf"[^\W_{UNSEGMENTED}{SUPERSCRIPTS}]"
+_PLAIN = rf"{_LETTER}+(?:[{MARKS}{INVISIBLE}]+{_LETTER}*)*"
+_JOINER = r"\\?(?:_+|[-.'\u2019\u2010\u2011\uff0d\uff0e\uff3f])"
+_PLUS, _SHARP = r"\\?[+\uff0b]", r"\\?[#\uff03]"
+
+_WORD = re.compile(
+    rf"(?:(?<![^\s\"'`(\[<,;:*/|])\.(?=[A-Za-z]))?{_PLAIN}(?:{_JOINER}{_PLAIN})*"
+    rf"(?:{_PLUS}{_PLUS}(?![\w+])|{_SHARP}(?![\w#]))?"
+    rf"|[{UNSEGMENTED}]+(?:\r?\n[{UNSEGMENTED}]+)*"
+    rf"|[{PICTOGRAPHS}]"
+)
+_ASCII_WORD = re.compile(
+    r"[A-Za-z0-9]+(?:\\?(?:_+|[-.'])[A-Za-z0-9]+)*(?:\\?\+\\?\+(?![\w+])|\\?#(?![\w#]))?"
+    r"|(?<![^\s\"'`(\[<,;:*/|])\.[A-Za-z][A-Za-z0-9]*(?:\\?(?:_+|[-.'])[A-Za-z0-9]+)*",
+    re.ASCII,
+)
+"""The same for a text of ASCII only, which most are: several times as fast."""
+
+_PARTS = re.compile(rf"{_PLAIN}(?:['\u2019]{_PLAIN})*")
+_BETWEEN_APOSTROPHES = re.compile(_PLAIN)
+_VERSION = re.compile(r"[vV](?=[0-9])")
+_HUMP = re.compile(r"0*A+(?!a)0*|0*A?a+0*")
+_PLURAL_ACRONYM = re.compile(r"A+a$")
+_UNSEGMENTED = re.compile(rf"[{UNSEGMENTED}]")
+_SYLLABLE = re.compile(rf"[{HAN}{HANGUL}]")
+_PICTOGRAPH = re.compile(rf"[{PICTOGRAPHS}]")
+
+_ARABIC_AND_HEBREW_POINTS = "\u0640" + "".join(
+    map(chr, [*range(0x64B, 0x653), 0x670, *range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7])
+)
+DROPPED = dict.fromkeys(
+    map(ord, _ARABIC_AND_HEBREW_POINTS + INVISIBLE + "".join(map(chr, range(0xFE00, 0xFE10))))
+)
+"""Vowel points that most texts leave out, invisible characters and variation selectors."""
+
+UNIFIED = str.maketrans({"\u2019": "'", "\u2010": "-", "\\": None})
+"""Inside a word: one apostrophe, one hyphen, and no backslash that Markdown had needed."""
+
+
+def fold(word: str) -> str:
+    """A word as it is compared: compatibility forms, case and invisible characters folded away."""
+    if word.isascii():
+        return word.lower()
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+    return folded.translate(DROPPED).replace("i\u0307", "i")
+
+
+def is_unsegmented(word: str) -> bool:
+    """Whether a word found in a text is a run of a script that is indexed by pairs of characters."""
+    return _UNSEGMENTED.match(word) is not None
+
+
+def is_pictograph(word: str) -> bool:
+    """Whether a word found in a text is an emoji."""
+    return _PICTOGRAPH.match(word) is not None
+
+
+def find(text: str) -> list[str]:
+    """The words of a text in order, as they stand there: identifiers whole, unsegmented scripts in runs."""
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+
+
+def locate(text: str) -> list[tuple[int, int, str]]:
+    """The same with the offsets of each word: (start, end, word)."""
+    pattern = _ASCII_WORD if text.isascii() else _WORD
+    return [(match.start(), match.end(), match[0]) for match in pattern.finditer(text)]
+
+
+def terms(text: str) -> list[str]:
+    """The index form of a text: its terms in order, with repeats.
+
+    A word is one term; an identifier is there whole and in its parts (`real-time`, `real`, `time`);
+    Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are pairs of characters, and Han and Hangul
+    single characters as well, so that a query of one finds something. No term is longer than
+    `MAX_TERM`, none holds a NUL or a lone surrogate.
+    """
+    return list(chain.from_iterable(map(_remembered.__getitem__, find(text))))
+
+
+class _Remembered(dict[str, tuple[str, ...]]):
+    """word → its terms, worked out when a word is first met."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        found = tuple(term for _, _, term in analyse(word, singles=True))
+        if len(word) <= MAX_TERM:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_remembered = _Remembered()
+
+
+def terms_of_word(word: str) -> tuple[str, ...]:
+    """The index form of one word as `find` gives it."""
+    return _remembered[word]
+
+
+def smallest_terms(word: str) -> list[str]:
+    """The terms that any text has in which the word stands, also inside a longer identifier."""
+    if _UNSEGMENTED.match(word):
+        return [term for _, _, term in _pairs(word, singles=False) if len(term) > 1]
+    if _PICTOGRAPH.match(word):
+        return [word]
+    return [_part(match[0])[0][2] for match in _PARTS.finditer(word)]
+
+
+def analyse(word: str, *, singles: bool = False) -> list[tuple[int, int, str]]:
+    """The terms of one word as `find` gives it, each with its offsets in the word: (start, end, term).
+
+    `singles` adds the single characters of Han and Hangul runs, which the index has and a query of
+    more than one character does not ask for.
+    """
+    if _UNSEGMENTED.match(word):
+        return _pairs(word, singles=singles)
+    if _PICTOGRAPH.match(word):
+        return [(0, len(word), word)]
+    parts = [(match.start(), match.end()) for match in _PARTS.finditer(word)]
+    found: list[tuple[int, int, str]] = []
+    if parts != [(0, len(word))]:
+        found.append((0, len(word), _bounded(fold(word.translate(UNIFIED)).replace("'", ""))))
+        if len(parts) > 1 and _VERSION.match(word):
+            found.append((1, len(word), _bounded(fold(word[1:].translate(UNIFIED)))))
+            found.append((1, parts[0][1], _bounded(fold(word[1 : parts[0][1]]))))
+    for start, end in parts:
+        found += [(start + low, start + high, term) for low, high, term in _part(word[start:end])]
+    return found
+
+
+def _bounded(term: str) -> str:
+    return term[:MAX_TERM]
+
+
+def _pairs(run: str, *, singles: bool) -> list[tuple[int, int, str]]:
+    """Pairs of characters of a run; offsets are those of the characters the pair was folded from."""
+    characters: list[tuple[int, int, str]] = []
+    for match in _CLUSTER.finditer(run):
+        characters += [(match.start(), match.end(), each) for each in fold(match[0])]
+    if len(characters) == 1:
+        return characters
+    found = [(first[0], second[1], first[2] + second[2]) for first, second in pairwise(characters)]
+    if singles:
+        found += [each for each in characters if _SYLLABLE.match(each[2])]
+    return found
+
+
+_CLUSTER = re.compile(
+    r"[\u1100-\u115f\ua960-\ua97f]+[\u1160-\u11a7\ud7b0-\ud7c6]*[\u11a8-\u11ff\ud7cb-\ud7fb]*"
+    r"|[^\s][\u3099\u309a\uff9e\uff9f]?"
+)
+"""What is folded together: a decomposed Hangul syllable, a kana with its voicing mark, or one character."""
+
+
+def _part(part: str) -> list[tuple[int, int, str]]:
+    """A part without joiners: `don't` is dont, `user's` is user, `HTTPServer` also http and server."""
+    pieces = [(match.start(), match.end()) for match in _BETWEEN_APOSTROPHES.finditer(part)]
+    if len(pieces) == 1:
+        return _humps(part)
+    last_start, last_end = pieces[-1]
+    if part[last_start:last_end] in {"s", "S"}:
+        return _part(part[: pieces[-2][1]])
+    joined = "".join(part[start:end] for start, end in pieces)
+    found = [(0, len(part), _bounded(fold(joined)))]
+    for start, end in pieces:
+        if len(fold(part[start:end])) >= SHORTEST_AT_APOSTROPHE:
+            found += [(start + low, start + high, term) for low, high, term in _humps(part[start:end])]
+    return found
+
+
+def _humps(word: str) -> list[tuple[int, int, str]]:
+    """A plain word, and the words of camel case inside it."""
+    whole = (0, len(word), _bounded(fold(word)))
+    if len(word) > MAX_TERM or word.islower() or word.isupper() or word.isdigit():
+        return [whole]
+    shape = "".join("A" if c.isupper() else "0" if c.isdigit() else "a" for c in word)
+    humps = [match.span() for match in _HUMP.finditer(shape)]
+    if not 1 < len(humps) <= _MAX_HUMPS or _PLURAL_ACRONYM.match(shape):
+        return [whole]
+    return [whole, *((start, end, fold(word[start:end])) for start, end in humps if end - start > 1)]
