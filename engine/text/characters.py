@@ -51,7 +51,7 @@ def _ranges(points: list[int]) -> str:
 
 
 def _marks() -> str:
-    """Marks of every script: vowel signs and accents belong to words, but the standard class of word characters has none."""
+    """Marks of every script: vowel signs and accents belong to words, but no letter class has them."""
     return _ranges(
         [
             point

@@ -1,0 +1,56 @@
+"""The one choke point between text that others wrote and a terminal.
+
+A control character in a note, a file name or an error message could move the cursor, write to the
+clipboard or show a line in another order than it is read. Here such characters become visible symbols.
+Markup is another matter: give what comes from here to widgets as plain text, never as markup.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = [*range(0x20), 0x7F]
+_SHOWN_BY_NUMBER = [*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+"""C1; line and paragraph separators with the bidirectional embeddings and overrides; the isolates.
+
+The marks U+200E, U+200F and U+061C stay: they reorder nothing beyond their neighbours, and Hebrew and
+Arabic texts are full of them. So do zero-width characters: whoever lays out columns measures cells.
+"""
+
+_SYMBOLS = {
+    **{chr(code): chr(0x2400 + code) for code in _CONTROLS if code != 0x7F},  # noqa: PLR2004
+    "\x7f": "\u2421",
+    **{chr(code): f"\u27e6U+{code:04X}\u27e7" for code in _SHOWN_BY_NUMBER},
+}
+
+_UNSAFE_BUT_LINES = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = {
+    (True, True): re.compile(f"[{_UNSAFE_BUT_LINES}]"),
+    (True, False): re.compile(f"[\t{_UNSAFE_BUT_LINES}]"),
+    (False, True): re.compile(f"[\n{_UNSAFE_BUT_LINES}]"),
+    (False, False): re.compile(f"[\t\n{_UNSAFE_BUT_LINES}]"),
+}
+_BLANKS = re.compile(r"[ \t\r\n]+")
+
+
+def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) -> str:
+    """The text with everything that would steer a terminal shown as a symbol: ␛ for an escape character,
+    ⟦U+202E⟧ for an override of direction, a C1 control, a line separator or half of a surrogate pair.
+
+    Newlines and tabs stay unless told otherwise. A text without such characters comes back as it is, and
+    so does a text that went through here before.
+    """
+    pattern = _UNSAFE[keep_newlines, keep_tabs]
+    return pattern.sub(_symbol, text) if pattern.search(text) else text
+
+
+def _symbol(match: re.Match[str]) -> str:
+    return _SYMBOLS.get(match[0]) or f"\u27e6U+{ord(match[0]):04X}\u27e7"
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line of at most `limit` characters (at least 1): runs of white space are one space,
+    controls are visible, and what is cut off ends in an ellipsis. Characters are not cells.
+    """
+    line = visible(_BLANKS.sub(" ", text).strip(" "), keep_newlines=False, keep_tabs=False)
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
