@@ -1,12 +1,27 @@
 """The one registry of what can be done: every key, hint, help line and palette entry comes from here.
 
 An action's id is `scope.verb`. The scope says where it is answered: `app` everywhere, `list` in every pane
-with a table, else in the pane of that name; the method that answers is `do_<verb>`.
+with a table, `dialog` in a dialog that is read, `ask` in one that is typed into, else in the pane or
+screen of that name. The method that answers is `do_<verb>`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+SCOPES = {
+    "app": "Everywhere",
+    "list": "In every list",
+    "search": "Search",
+    "jobs": "Jobs",
+    "drift": "Drift",
+    "log": "Log",
+    "folders": "Folders",
+    "dialog": "In a dialog that is read",
+    "confirm": "When asked for a yes or no",
+    "ask": "In a dialog that is typed into",
+}
+"""Every scope with its heading in the help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,16 @@ LIST = (
     Action("list.refresh", "refresh", "Read again"),
 )
 
+SEARCH = (
+    Action("search.preview", "preview", "The cited lines alone on the screen, or back beside the list"),
+    Action("search.preview-down", "preview down", "Scroll the preview down", palette=False),
+    Action("search.preview-up", "preview up", "Scroll the preview up", palette=False),
+    Action("search.mode", "mode", "Search by the next mode: hybrid, keyword, vector"),
+    Action("search.explain", "explain", "Show or hide where each citation stood in each list"),
+    Action("search.path", "path", "Search only in paths that match a pattern"),
+    Action("search.folder", "folder", "Search only in the next folder, at last in all again"),
+)
+
 JOBS = (
     Action("jobs.status", "status", "Show the next status: all, pending, processing, failed, done"),
     Action("jobs.retry", "retry", "Retry the marked jobs, else all failed ones (asks first)"),
@@ -78,9 +103,63 @@ DRIFT = (
     Action("drift.repair", "repair", "Repair the marked rows, else all (asks first)"),
 )
 
+FOLDERS = (
+    Action("folders.add", "add", "Add a folder of notes", palette=False),
+    Action(
+        "folders.remove",
+        "remove",
+        "Take the folder out of the index (asks first); its files stay",
+        palette=False,
+    ),
+)
+
+DIALOG = (
+    Action("dialog.close", "close", "Close without doing anything", palette=False),
+    Action("dialog.down", "down", "Down", palette=False),
+    Action("dialog.up", "up", "Up", palette=False),
+    Action("dialog.half-down", "half page", "Down half a page", palette=False),
+    Action("dialog.half-up", "half page", "Up half a page", palette=False),
+    Action("dialog.top", "top", "To the top", palette=False),
+    Action("dialog.bottom", "bottom", "To the bottom", palette=False),
+)
+
+CONFIRM = (
+    Action("confirm.yes", "yes", "Do it", palette=False),
+    Action("confirm.no", "no", "Do not", palette=False),
+)
+
+ASK = (
+    Action("ask.cancel", "cancel", "Cancel", palette=False),
+    Action("ask.down", "down", "Next line", palette=False),
+    Action("ask.up", "up", "Line before", palette=False),
+    Action("ask.complete", "complete", "Complete what is typed", palette=False),
+)
+
 LOG = (
     Action("log.follow", "follow", "Follow new records, or stop following"),
     Action("log.level", "level", "Show all records, warnings and errors, or errors"),
 )
 
-REGISTRY: dict[str, Action] = {action.id: action for action in (*APP, *LIST, *JOBS, *DRIFT, *LOG)}
+REGISTRY: dict[str, Action] = {
+    action.id: action
+    for action in (*APP, *LIST, *SEARCH, *JOBS, *DRIFT, *LOG, *FOLDERS, *DIALOG, *CONFIRM, *ASK)
+}
+
+
+class Actor:
+    """Answers actions by their ids, or says why one cannot be used now."""
+
+    def unavailable(self, action: str) -> str:  # noqa: ARG002  (subclasses answer by action)
+        """Why an action cannot be used now: a sentence for the user, or nothing when it can."""
+        return ""
+
+    def refused(self, reason: str) -> None:
+        """Tell the user why not."""
+
+    def action_act(self, action: str) -> None:
+        """Run one action of the registry, or say why it cannot be used now."""
+        reason = self.unavailable(action)
+        if reason:
+            self.refused(reason)
+        else:
+            getattr(self, REGISTRY[action].method)()

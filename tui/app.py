@@ -5,8 +5,6 @@ It holds what is global (engine, keymap, clock, status) and nothing of any pane.
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,10 +12,12 @@ from textual.app import App
 from textual.worker import Worker, WorkerState
 
 from engine.errors import DatabaseUnavailable, NoctuaryError
+from tui import work
 from tui.keymap import Keymap
 from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
-from tui.messages import Changed, EngineFailed, EngineReady, Flash, Opening, StatusRead
 from tui.screens.main import MainScreen
+from tui.themes import NEXT, without_colour
+from tui.widgets.status_line import Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from engine import Engine
     from engine.notes.model import NotesStatus
     from engine.settings import Settings
+    from tui.messages import Changed, EngineFailed, EngineReady, Flash, Opening, Started, StatusRead
     from tui.panes.base import Pane
 
 TOPICS = ("folder", "file", "job", "embedding", "notice")
+HEARTBEAT_SECONDS = 15.0
+"""Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0
 """Between two attempts to reach a database that is away: short enough to feel at once, and cheap."""
 BACKGROUND = "background"
@@ -64,6 +67,8 @@ class NoctuaryApp(App[None]):
         self._main = MainScreen()
         self._status_wanted = False
         self.set_keymap(self.keys.overrides)
+        if self.no_color:
+            without_colour(self)
 
     def get_default_screen(self) -> MainScreen:
         """The screen with the panes."""
@@ -73,6 +78,22 @@ class NoctuaryApp(App[None]):
     def active_pane(self) -> Pane[Any] | None:
         """The pane that is up."""
         return self._main.active_pane
+
+    @property
+    def panes(self) -> tuple[Pane[Any], ...]:
+        """Every pane, by number."""
+        return self._main.panes
+
+    def go(self, scope: str, kind: str = "") -> None:
+        """Bring up a pane, at what `kind` names."""
+        self._main.go(scope, kind)
+
+    @property
+    def health(self) -> Health:
+        """What the status line says."""
+        info = self.engine.database.info if self.engine is not None else None
+        place = "" if info is None else "embedded" if info.embedded else info.location
+        return Health("" if self.engine is not None else self.opening, self.status, self.trouble, place)
 
     @property
     def busy(self) -> bool:
@@ -91,22 +112,12 @@ class NoctuaryApp(App[None]):
     def on_mount(self) -> None:
         """Paint first, then open the engine."""
         self.call_after_refresh(self.open_engine)
+        self.set_interval(HEARTBEAT_SECONDS, self.read_status)
 
     def open_engine(self) -> None:
         """Open the engine in a worker."""
         self.trouble = None
-        self.spawn(self._open_engine(), "open", "open the database")
-
-    async def _open_engine(self) -> None:
-        module = await asyncio.to_thread(importlib.import_module, "engine")
-        try:
-            engine: Engine = await module.Engine.open(
-                self.settings, application="noctuary", on_state=lambda text: self.post_message(Opening(text))
-            )
-        except NoctuaryError as error:
-            self.post_message(EngineFailed(error))
-        else:
-            self.post_message(EngineReady(engine))
+        self.spawn(work.open_engine(self.settings, self.post_message), "open", "open the database")
 
     def on_opening(self, message: Opening) -> None:
         """Say how far opening has come."""
@@ -123,17 +134,17 @@ class NoctuaryApp(App[None]):
             description="follow changes",
             exit_on_error=False,
         )
-        self.spawn(self._start(engine), "start", "start watching")
+        self.spawn(work.start(engine, self.folder, self.post_message), "start", "start watching")
         self.read_status()
         self._main.engine_ready()
 
-    async def _start(self, engine: Engine) -> None:
-        try:
-            if self.folder is not None:
-                await engine.notes.add_folder(self.folder)
-            await engine.start()
-        except NoctuaryError as error:
-            self.post_message(Flash(f"{error.title}: {error}", error=True))
+    def on_started(self, message: Started) -> None:
+        """The services run. Without a folder there is nothing to do: ask for one."""
+        self.read_status()
+        if not message.folders:
+            self._main.ask_for_folder(
+                "Which folder of Markdown notes shall be searched? It is never modified."
+            )
 
     def on_engine_failed(self, message: EngineFailed) -> None:
         """Opening failed: try again when the server is only away, else say what is wrong."""
@@ -165,15 +176,7 @@ class NoctuaryApp(App[None]):
             self._status_wanted = True
             return
         self._status_wanted = False
-        self.spawn(self._read_status(self.engine), "status", "read the status")
-
-    async def _read_status(self, engine: Engine) -> None:
-        try:
-            status = await engine.notes.status()
-        except NoctuaryError as error:
-            self.post_message(StatusRead(None, error))
-        else:
-            self.post_message(StatusRead(status))
+        self.spawn(work.read_status(self.engine, self.post_message), "status", "read the status")
 
     def on_status_read(self, message: StatusRead) -> None:
         """Show the status; an unreachable database leaves the last one and says so."""
@@ -181,6 +184,8 @@ class NoctuaryApp(App[None]):
         if message.status is not None:
             self.status = message.status
         self._main.show_status()
+        for pane in self.panes:
+            pane.status_read()
         if self._status_wanted:
             self.call_later(self.read_status)
 
@@ -197,6 +202,11 @@ class NoctuaryApp(App[None]):
     def action_help_quit(self) -> None:
         """What ctrl+c does: tell which key quits."""
         self._main.flash(f"{self.keys.shown('app.quit')} quits")
+
+    def next_theme(self) -> str:
+        """Change to the next theme; its name."""
+        self.theme = NEXT.get(self.theme, next(iter(NEXT)))
+        return self.theme
 
     async def close_engine(self) -> None:
         """Close the engine, if it was opened."""
@@ -217,5 +227,8 @@ async def run(settings: Settings, folder: Path | None = None) -> int:
         SettingsError: the keys of the settings cannot be used.
     """
     app = NoctuaryApp(settings, folder)
-    await app.run_async()
+    try:
+        await app.run_async()
+    finally:
+        await app.close_engine()
     return app.return_code or 0

@@ -47,11 +47,33 @@ DEFAULTS: Mapping[str, str] = {
     "list.copy": "y",
     "list.open": "e,enter",
     "list.refresh": "R",
+    "search.preview": "v",
+    "search.preview-down": "J",
+    "search.preview-up": "K",
+    "search.mode": "m",
+    "search.explain": "x",
+    "search.path": "p",
+    "search.folder": "f",
     "jobs.status": "s",
     "jobs.retry": "r",
     "jobs.detail": "i",
     "drift.cause": "c",
     "drift.repair": "r",
+    "folders.add": "a",
+    "folders.remove": "d",
+    "dialog.close": "escape,q",
+    "dialog.down": "j,down",
+    "dialog.up": "k,up",
+    "dialog.half-down": "ctrl+d,pagedown,space",
+    "dialog.half-up": "ctrl+u,pageup",
+    "dialog.top": "g,home",
+    "dialog.bottom": "G,end",
+    "confirm.yes": "y,Y",
+    "confirm.no": "n,escape,q",
+    "ask.cancel": "escape",
+    "ask.down": "down",
+    "ask.up": "up",
+    "ask.complete": "tab",
     "log.follow": "f",
     "log.level": "l",
 }
@@ -101,10 +123,6 @@ class Keymap:
         """All keys of an action as the user reads them."""
         return " ".join(shown(key) for key in self.keys(action))
 
-    def confirming(self, action: str) -> str:
-        """The key that confirms what `action` asked: never one that asks."""
-        return next(key for key in ("y", "Y", "o", "O") if key not in self.keys(action))
-
     def _refuse_clashes(self) -> None:
         for first in REGISTRY.values():
             for second in REGISTRY.values():
@@ -116,12 +134,16 @@ class Keymap:
                     )
 
 
-_ALWAYS = frozenset({"app", "list"})
+_APART = frozenset({"folders", "dialog", "confirm", "ask"})
+_SHARED = frozenset({"app", "list"})
 
 
 def _meet(first: Action, second: Action) -> bool:
-    """Whether both can be reached from one place."""
-    return first.scope == second.scope or bool(_ALWAYS & {first.scope, second.scope})
+    """Whether both can be reached from one place. Above a dialog the keys of the panes are not there."""
+    scopes = {first.scope, second.scope}
+    if len(scopes) == 1 or scopes == {"folders", "list"}:
+        return True
+    return bool(_SHARED & scopes) and not _APART & scopes
 
 
 _NAMES = {

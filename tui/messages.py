@@ -47,6 +47,14 @@ class EngineFailed(Message):
         self.error = error
 
 
+class Started(Message):
+    """The services of the engine run; so many folders are known."""
+
+    def __init__(self, folders: int) -> None:
+        super().__init__()
+        self.folders = folders
+
+
 class Changed(Message):
     """Rows changed in these topics of the change feed; many changes make one message."""
 

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from engine.errors import NoctuaryError
+from tui.actions import Actor
 from tui.messages import Flash
 from tui.text import content
 
@@ -55,7 +56,7 @@ class FetchFailed(Message):
         self.error = error
 
 
-class Pane(Vertical, Generic[S]):
+class Pane(Actor, Vertical, Generic[S]):
     """One numbered pane. Subclasses set the class variables and fill in `body`, `fetch` and `show`."""
 
     number: ClassVar[int]
@@ -114,9 +115,14 @@ class Pane(Vertical, Generic[S]):
         """The widget that takes the keys when the pane comes up."""
         return None
 
-    def unavailable(self, action: str) -> str:  # noqa: ARG002  (panes answer by action)
-        """Why an action cannot be used now: a sentence for the user, or nothing when it can."""
-        return ""
+    def arrive(self, kind: str) -> None:
+        """Another pane sends the user here because of `kind`: show that."""
+
+    def redraw(self) -> None:
+        """Draw again what depends on the clock."""
+
+    def status_read(self) -> None:
+        """The status of the notes is new."""
 
     # States ----------------------------------------------------------------------------------
 
@@ -191,13 +197,9 @@ class Pane(Vertical, Generic[S]):
 
     # Actions ---------------------------------------------------------------------------------
 
-    def action_act(self, action: str) -> None:
-        """Run one action of the registry by its id, or say why it cannot be used now."""
-        reason = self.unavailable(action)
-        if reason:
-            self.flash(reason)
-            return
-        getattr(self, f"do_{action.partition('.')[2].replace('-', '_')}")()
+    def refused(self, reason: str) -> None:
+        """An action cannot be used now."""
+        self.flash(reason)
 
     def flash(self, text: str, *, error: bool = False) -> None:
         """One line in place of the hints, until the next key."""

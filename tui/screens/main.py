@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
+from tui.actions import REGISTRY, Actor
 from tui.keymap import bindings
 from tui.panes import PANES
-from tui.widgets.bars import HintBar, StatusLine, TabBar
+from tui.screens.add_folder import AddFolder
+from tui.screens.dialog import TextDialog
+from tui.screens.folders import FoldersScreen
+from tui.screens.help import HelpDialog
+from tui.screens.palette import Palette
+from tui.text import content
+from tui.widgets.bars import HintBar, TabBar
+from tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
     from textual import events
@@ -17,11 +25,16 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from engine.errors import NoctuaryError
+    from engine.notes.model import Folder
     from tui.app import NoctuaryApp
     from tui.panes.base import Pane
 
 
-class MainScreen(Screen[None]):
+WIDE, TALL = 100, 30
+"""Columns and lines from which a pane shows previews and details beside or below its list."""
+
+
+class MainScreen(Actor, Screen[None]):
     """Holds the panes and answers the keys that work everywhere."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
@@ -34,6 +47,7 @@ class MainScreen(Screen[None]):
         self._switcher = ContentSwitcher(*self.panes, initial=self.active_pane.id)
         self._status = StatusLine()
         self._hints = HintBar()
+        self._minute = 0
 
     @property
     def host(self) -> NoctuaryApp:
@@ -60,13 +74,12 @@ class MainScreen(Screen[None]):
         self.show_hints()
         pane.activate()
 
-    def go(self, scope: str) -> Pane[Any] | None:
-        """Bring up the pane of this name, if there is one."""
+    def go(self, scope: str, kind: str = "") -> None:
+        """Bring up the pane of this name, at what `kind` names."""
         for pane in self.panes:
             if pane.scope == scope:
+                pane.arrive(kind)
                 self.show_pane(pane)
-                return pane
-        return None
 
     def show_hints(self) -> None:
         """Say the keys of the pane."""
@@ -75,7 +88,13 @@ class MainScreen(Screen[None]):
 
     def show_status(self) -> None:
         """Bring the status line up to date; it repaints only what differs."""
-        self._status.show(self.host)
+        self._status.show(self.host.health, self.host.now())
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Below 100 columns previews fold away, and the status line says less."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self.set_class(event.size.height >= TALL, "-tall")
+        self.call_after_refresh(self.show_status)
 
     def flash(self, text: str, *, error: bool = False) -> None:
         """One line in place of the hints, until the next key."""
@@ -83,25 +102,42 @@ class MainScreen(Screen[None]):
 
     def show_error(self, error: NoctuaryError) -> None:
         """An error that nothing goes on without."""
-        self.flash(f"{error.title}: {error}", error=True)
+        text = content(error.message) + content(f"\n\n{error.remedy}" if error.remedy else "")
+        self.app.push_screen(TextDialog(error.title, text))
 
     def engine_ready(self) -> None:
         """The engine is open: the pane that is up reads, the others when they come up."""
+        self.show_status()
         self.active_pane.activate()
 
     def on_key(self, _event: events.Key) -> None:
-        """Any key takes a flash away."""
+        """Any key takes a flash away, and ages are worked out anew when a minute has passed."""
         self._hints.calm()
+        minute = int(self.host.now().timestamp() // 60)
+        if minute != self._minute:
+            self._minute = minute
+            self.active_pane.redraw()
 
     # Actions ---------------------------------------------------------------------------------
 
-    def action_act(self, action: str) -> None:
-        """Run an action that works everywhere."""
-        verb = action.removeprefix("app.")
-        if verb.startswith("pane-"):
-            self._go_to_number(int(verb.removeprefix("pane-")))
+    def refused(self, reason: str) -> None:
+        """An action cannot be used now."""
+        self.flash(reason)
+
+    def unavailable(self, action: str) -> str:
+        """What needs the engine has to wait for it."""
+        if action in {"app.add-folder", "app.folders"} and self.host.engine is None:
+            return "The database is not open yet"
+        return ""
+
+    def run_action_id(self, action: str | None) -> None:
+        """Run what the palette answered with, where it belongs."""
+        if action is None:
+            return
+        if REGISTRY[action].scope == "app":
+            self.action_act(action)
         else:
-            getattr(self, f"do_{verb.replace('-', '_')}")()
+            self.active_pane.action_act(action)
 
     def _go_to_number(self, number: int) -> None:
         for pane in self.panes:
@@ -125,3 +161,63 @@ class MainScreen(Screen[None]):
     def do_quit(self) -> None:
         """Leave."""
         self.app.exit()
+
+    def do_pane_1(self) -> None:
+        """Go to pane 1."""
+        self._go_to_number(1)
+
+    def do_pane_2(self) -> None:
+        """Go to pane 2."""
+        self._go_to_number(2)
+
+    def do_pane_3(self) -> None:
+        """Go to pane 3."""
+        self._go_to_number(3)
+
+    def do_pane_4(self) -> None:
+        """Go to pane 4."""
+        self._go_to_number(4)
+
+    def do_pane_5(self) -> None:
+        """Go to pane 5."""
+        self._go_to_number(5)
+
+    def do_pane_6(self) -> None:
+        """Go to pane 6."""
+        self._go_to_number(6)
+
+    def do_pane_7(self) -> None:
+        """Go to pane 7."""
+        self._go_to_number(7)
+
+    def do_pane_8(self) -> None:
+        """Go to pane 8."""
+        self._go_to_number(8)
+
+    def do_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope))
+
+    def do_palette(self) -> None:
+        """Every command by name."""
+        self.app.push_screen(Palette(self.active_pane.scope), self.run_action_id)
+
+    def do_add_folder(self) -> None:
+        """Ask for a folder."""
+        self.ask_for_folder("")
+
+    def ask_for_folder(self, why: str) -> None:
+        """Ask for a folder and say what was added."""
+        self.app.push_screen(AddFolder(why), self._folder_added)
+
+    def _folder_added(self, folder: Folder | None) -> None:
+        if folder is not None:
+            self.flash(f"Added {folder.path}: its notes are found as they are read")
+
+    def do_folders(self) -> None:
+        """The folders."""
+        self.app.push_screen(FoldersScreen())
+
+    def do_theme(self) -> None:
+        """The next theme."""
+        self.flash(f"Theme: {self.host.next_theme()}")

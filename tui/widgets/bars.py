@@ -1,4 +1,4 @@
-"""The three bars around a pane: tabs, status line, hints. Each repaints only when its text differs."""
+"""The bars around a pane: tabs above, hints below. Each is painted only when its text differs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tui.text import line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui.app import NoctuaryApp
     from tui.panes.base import Pane
 
 
@@ -70,11 +69,3 @@ class HintBar(Bar):
         """Bring the hints back."""
         self._flashing = False
         self.put(self._hints)
-
-
-class StatusLine(Bar):
-    """Watcher, queue, index, embedding, model and database in one line."""
-
-    def show(self, host: NoctuaryApp) -> None:
-        """Draw the status."""
-        self.put(line(host.opening if host.engine is None else "ready"))

@@ -1,8 +1,16 @@
-"""The input of every pane and screen: its cursor does not blink, so an idle screen sends no bytes."""
+"""The input of every pane and screen: its cursor does not blink, so an idle screen sends no bytes.
+
+What is pasted may hold control characters, and an input draws its text as it is: each becomes a space.
+"""
 
 from __future__ import annotations
 
+import re
+
 from textual.widgets import Input
+
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys, that turn the direction of text, or that no terminal can take."""
 
 
 class LineInput(Input):
@@ -11,3 +19,7 @@ class LineInput(Input):
     def __init__(self, placeholder: str = "", *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(placeholder=placeholder, id=id, compact=True, select_on_focus=False)
         self.cursor_blink = False
+
+    def validate_value(self, value: str) -> str:
+        """Every character that would not be text, as a space; so the cursor keeps its place."""
+        return _OBEYED.sub(" ", value)

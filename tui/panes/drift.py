@@ -1,0 +1,215 @@
+"""Drift: where index and disk differ, by cause, and the key that repairs it.
+
+Comparing walks every folder, so it is done on request, after repairs, and once the queue has come to
+rest; while it is busy the pane says that its figures are of an earlier moment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.widgets import Static
+
+from engine.notes.model import DriftCause, DriftReport, DriftRow
+from tui.ages import age, clock
+from tui.keymap import bindings
+from tui.panes.list_pane import ListPane
+from tui.screens.dialog import Confirm
+from tui.text import content, count, line
+from tui.widgets.row_list import Column, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from engine import Engine
+
+CAUSES: tuple[DriftCause | None, ...] = (None, *DriftCause)
+NAMES = {
+    DriftCause.NOT_INDEXED: ("+ not indexed", "warning"),
+    DriftCause.ORPHANED: ("- orphaned", "warning"),
+    DriftCause.CHANGED: ("~ changed", "warning"),
+    DriftCause.OTHER_MODEL: ("≠ other model", "muted"),
+    DriftCause.JOB_FAILED: ("✗ job failed", "error"),
+}
+"""How a cause is shown: sign, words and tone."""
+
+
+class DriftPane(ListPane[DriftReport]):
+    """Index against disk."""
+
+    number = 4
+    title = "Drift"
+    scope = "drift"
+    topics = frozenset({"folder", "file", "job"})
+    hints = ("drift.repair", "drift.cause", "list.refresh", "list.filter", "list.mark")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("drift")]
+    columns = (
+        Column("Cause", 13),
+        Column("Path", path=True, share=3),
+        Column("What differs", share=3, from_width=70),
+        Column("Age", 4, right=True, from_width=100),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._totals = Static(classes="totals", markup=False)
+        self._problems = Static(classes="problems", markup=False)
+        self.cause: DriftCause | None = None
+
+    def above(self) -> ComposeResult:
+        """Folders in trouble first, then the totals."""
+        yield self._problems
+        yield self._totals
+
+    def arrive(self, kind: str) -> None:
+        """The inbox sends to a cause."""
+        self.cause = DriftCause(kind) if kind in set(DriftCause) else None
+        self.redraw()
+
+    async def fetch(self, engine: Engine) -> DriftReport:
+        """Compare disk and index."""
+        return await engine.notes.drift()
+
+    def changed(self) -> None:
+        """Compare again only when the queue is at rest: every job done would ask for a walk of the disk."""
+        status = self.host.status
+        if status is not None and (status.jobs.pending or status.jobs.processing):
+            self.dirty = True
+        else:
+            super().changed()
+
+    # Showing ---------------------------------------------------------------------------------
+
+    def show(self, snapshot: DriftReport) -> None:
+        """Problems, totals and rows."""
+        problems = [content(f"! {each.folder}: {each.reason}", "$text-error") for each in snapshot.problems]
+        self._problems.update(Content("\n").join(problems))
+        self._problems.display = bool(problems)
+        self._totals.update(self._totals_line(snapshot))
+        super().show(snapshot)
+
+    def _totals_line(self, report: DriftReport) -> Content:
+        counts = report.counts()
+        parts: list[tuple[str, str]] = []
+        for each in CAUSES:
+            name = "all" if each is None else NAMES[each][0]
+            text = f"{name} {len(report.rows) if each is None else counts[each]:,}"
+            parts.append((f"[{text}]", "bold") if each is self.cause else (f" {text} ", ""))
+        return Content.assemble(*parts)
+
+    def rows(self, snapshot: DriftReport) -> Sequence[Row]:
+        """The rows of the chosen cause that have the filter's text."""
+        now = self.host.now()
+        many = len({row.folder for row in snapshot.rows}) > 1
+        return [
+            Row(
+                row.key,
+                (NAMES[row.cause][0], _path(row, many=many), row.detail, age(row.since, now)),
+                (NAMES[row.cause][1], "", "muted", "muted"),
+            )
+            for row in self._matching(snapshot)
+        ]
+
+    def _matching(self, report: DriftReport) -> list[DriftRow]:
+        text = self.filter_text.casefold()
+        return [
+            row
+            for row in report.rows
+            if self.cause in (None, row.cause) and (not text or text in f"{row.path} {row.detail}".casefold())
+        ]
+
+    def summary(self, snapshot: DriftReport) -> Content:
+        """When it was compared, and what with."""
+        when = clock(snapshot.at, self.host.now())
+        text = f" · with “{self.filter_text}”" if self.filter_text else ""
+        stale = " · jobs ran since" if self.dirty else ""
+        rows = count(len(self._matching(snapshot)), "row")
+        files = f"{snapshot.files_on_disk:,} on disk, {snapshot.files_in_index:,} in the index"
+        return line(f"{rows}{text}{self.marked()} · {files} · compared {when}{stale}", "$text-muted")
+
+    def nothing(self) -> str:
+        """No drift."""
+        if self.cause is not None:
+            return f"Nothing is {NAMES[self.cause][0][2:]}."
+        return "The index is true to the disk."
+
+    def filter_changed(self) -> None:
+        """The report is here already: only draw it."""
+        self.redraw()
+
+    # Rows ------------------------------------------------------------------------------------
+
+    def _row(self, row: Row) -> DriftRow | None:
+        rows = self.snapshot.rows if self.snapshot is not None else ()
+        return next((each for each in rows if each.key == row.key), None)
+
+    def describe(self, row: Row) -> Content | None:
+        """The whole path and what differs."""
+        found = self._row(row)
+        return (
+            None if found is None else content(f"{found.folder / found.path}\n{found.detail}", "$text-muted")
+        )
+
+    def subject(self, row: Row) -> str:
+        """The file's path."""
+        file = self.file(row)
+        return str(file) if file is not None else row.cells[1]
+
+    def file(self, row: Row) -> Path | None:
+        """The file that differs."""
+        found = self._row(row)
+        return None if found is None else found.folder / found.path
+
+    def unavailable(self, action: str) -> str:
+        """Why a key does nothing now."""
+        if action == "drift.repair" and self.list.current is None:
+            return "Nothing to repair here"
+        row = self.list.current
+        found = self._row(row) if action == "list.open" and row is not None else None
+        if found is not None and found.cause is DriftCause.ORPHANED:
+            return "The file is gone from the disk: there is nothing to open"
+        return super().unavailable(action)
+
+    def do_cause(self) -> None:
+        """Show the rows of the next cause."""
+        self.cause = CAUSES[(CAUSES.index(self.cause) + 1) % len(CAUSES)]
+        self.redraw()
+
+    # Repair ----------------------------------------------------------------------------------
+
+    def do_repair(self) -> None:
+        """Repair the marked rows; without marks all that are shown, after a yes."""
+        if len(self.marks):
+            self._repair(tuple(self.marks))
+            return
+        rows = len(self.list.rows)
+        self.app.push_screen(
+            Confirm(
+                f"Repair all {count(rows, 'row')} shown?",
+                "drift.repair",
+                detail="Mark rows to repair only those.",
+            ),
+            self._repair_all,
+        )
+
+    def _repair_all(self, confirmed: bool | None) -> None:
+        if confirmed:
+            self._repair(tuple(row.key for row in self.list.rows))
+
+    def _repair(self, keys: Sequence[str]) -> None:
+        def said(queued: int) -> str:
+            self.marks.forget(keys)
+            self.dirty = True
+            self.redraw()
+            return f"{count(queued, 'job')} queued; the rows go when they are done"
+
+        self.command(lambda engine: engine.notes.repair(keys), "repair", said)
+
+
+def _path(row: DriftRow, *, many: bool) -> str:
+    return f"{row.folder.name}/{row.path}" if many else row.path

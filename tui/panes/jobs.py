@@ -1,0 +1,273 @@
+"""Jobs: the queue, the embedding backlog, and every error in full.
+
+The table is a window of the queue, cut by SQL: moving past its end moves the window by half its size, so
+that rows on the screen stay there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.widgets import Static
+
+from engine.notes.model import Job, JobCounts, JobId, JobStatus
+from tui.ages import age
+from tui.keymap import bindings
+from tui.panes.jobs_text import STATUSES, detail, job_row, known, since, story, totals_line
+from tui.panes.list_pane import ListPane
+from tui.screens.dialog import Confirm, TextDialog
+from tui.text import content, count, line
+from tui.widgets.progress import embedding_line
+from tui.widgets.row_list import Column, Row, RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.content import Content
+
+    from engine import Engine
+    from engine.notes.model import EmbeddingProgress
+
+WINDOW = 400
+"""Rows held at a time: eight tall screens, read in a few milliseconds."""
+STEP = WINDOW // 2
+LAST = -1
+"""Stands for the offset of the last window, which only the engine can tell."""
+ALL_AT_ONCE = 1_000_000
+"""More jobs than any queue holds: for questions about every job that matches a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSnapshot:
+    """A window of the queue with the counts of the same moment. `more`: rows follow the window."""
+
+    counts: JobCounts
+    embedding: EmbeddingProgress | None
+    jobs: tuple[Job, ...]
+    status: JobStatus | None
+    text: str
+    offset: int
+    more: bool
+
+
+class JobsPane(ListPane[JobsSnapshot]):
+    """The queue."""
+
+    number = 3
+    title = "Jobs"
+    scope = "jobs"
+    topics = frozenset({"job", "embedding"})
+    hints = ("jobs.retry", "jobs.status", "list.filter", "jobs.detail", "list.mark")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("jobs")]
+    columns = (
+        Column("Id", 7, right=True),
+        Column("Status", 9),
+        Column("Kind", 6),
+        Column("Tries", 5, right=True),
+        Column("Age", 4, right=True),
+        Column("Path", path=True, share=3),
+        Column("Error", share=2, from_width=100),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._totals = Static(classes="totals", markup=False)
+        self._embedding = Static(classes="embedding", markup=False)
+        self.status: JobStatus | None = None
+        self.first = 0
+        self._owed = 0
+
+    def above(self) -> ComposeResult:
+        """Counts and the embedding backlog."""
+        yield self._totals
+        yield self._embedding
+
+    def arrive(self, kind: str) -> None:
+        """The inbox sends to what failed."""
+        if kind == "failed_jobs":
+            self.status, self.filter_text, self.first, self.dirty = JobStatus.FAILED, "", 0, True
+
+    # Reading ---------------------------------------------------------------------------------
+
+    async def fetch(self, engine: Engine) -> JobsSnapshot:
+        """A window of jobs, and the counts."""
+        status, text, offset = self.status, self.filter_text, self.first
+        notes = await engine.notes.status()
+        if offset == LAST:
+            offset = max(await _matching(engine, notes.jobs, status, text) - WINDOW, 0)
+        jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1, offset=offset)
+        if not jobs and offset:  # the queue shrank under the window
+            offset = 0
+            jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1)
+        window, more = tuple(jobs[:WINDOW]), len(jobs) > WINDOW
+        return JobsSnapshot(notes.jobs, notes.embedding, window, status, text, offset, more)
+
+    def show(self, snapshot: JobsSnapshot) -> None:
+        """Counts, backlog and rows."""
+        self.first = snapshot.offset
+        self._totals.update(totals_line(snapshot.counts, snapshot.status))
+        self._embedding.update(embedding_line(snapshot.embedding))
+        super().show(snapshot)
+        self.list.move_to(self.list.cursor + self._owed)
+        self._owed = 0
+
+    def rows(self, snapshot: JobsSnapshot) -> Sequence[Row]:
+        """One row a job."""
+        now = self.host.now()
+        many = len({job.folder for job in snapshot.jobs}) > 1
+        return [job_row(job, now_age=age(since(job), now), many_folders=many) for job in snapshot.jobs]
+
+    def summary(self, snapshot: JobsSnapshot) -> Content:
+        """Which rows are shown."""
+        first, last = snapshot.offset + 1, snapshot.offset + len(snapshot.jobs)
+        total = _total(snapshot)
+        of = f" of {total:,}" if total is not None else " of more" if snapshot.more else ""
+        whole = snapshot.offset == 0 and not snapshot.more
+        shown = count(last, "job") if whole else f"jobs {first:,}-{last:,}{of}"
+        text = f" · with “{snapshot.text}”" if snapshot.text else ""
+        return line(f"{shown}{text}{self.marked()}", "$text-muted")
+
+    def nothing(self) -> str:
+        """No jobs."""
+        return f"No {self.status} jobs." if self.status else "No jobs yet: they appear when notes change."
+
+    # Paging ----------------------------------------------------------------------------------
+
+    def filter_changed(self) -> None:
+        """Another question begins at its first row."""
+        self.first = 0
+        self.request(restart=True)
+
+    @on(RowList.Edge)
+    def _edge(self, message: RowList.Edge) -> None:
+        snapshot = self.snapshot
+        if snapshot is None:
+            return
+        if message.by > 0 and snapshot.more:
+            self._turn(snapshot.offset + STEP, message.by)
+        elif message.by < 0 and snapshot.offset:
+            self._turn(max(snapshot.offset - STEP, 0), message.by)
+
+    def _turn(self, offset: int, owed: int) -> None:
+        """Move the window, and then the cursor by what is still owed to the key."""
+        self.first, self._owed = offset, owed
+        self.request(restart=True)
+
+    def do_top(self) -> None:
+        """To the first job of all."""
+        super().do_top()
+        if self.first:
+            self._turn(0, -WINDOW)
+
+    def do_bottom(self) -> None:
+        """To the last job of all."""
+        super().do_bottom()
+        if self.snapshot is not None and self.snapshot.more:
+            self._turn(LAST, WINDOW)
+
+    # Rows ------------------------------------------------------------------------------------
+
+    def _job(self, row: Row | None) -> Job | None:
+        jobs = self.snapshot.jobs if self.snapshot is not None else ()
+        return next((job for job in jobs if row is not None and str(job.id) == row.key), None)
+
+    def describe(self, row: Row) -> Content | None:
+        """The error in full, or when what happened."""
+        job = self._job(row)
+        if job is None:
+            return None
+        if job.error:
+            return content("✗ " + job.error, "$text-error")
+        return line(story(job, self.host.now()), "$text-muted")
+
+    def subject(self, row: Row) -> str:
+        """The job's path."""
+        job = self._job(row)
+        return str(job.folder / job.path) if job is not None else row.key
+
+    def file(self, row: Row) -> Path | None:
+        """The job's file."""
+        job = self._job(row)
+        return job.folder / job.path if job is not None else None
+
+    def unavailable(self, action: str) -> str:
+        """Why a key does nothing now."""
+        if action == "jobs.detail" and self.list.current is None:
+            return "There is no job here"
+        if (
+            action == "jobs.retry"
+            and not len(self.marks)
+            and self.snapshot
+            and not self.snapshot.counts.failed
+        ):
+            return "No job has failed: there is nothing to retry"
+        return super().unavailable(action)
+
+    def do_status(self) -> None:
+        """Show the jobs of the next status."""
+        self.status = STATUSES[(STATUSES.index(self.status) + 1) % len(STATUSES)]
+        self.filter_changed()
+
+    def do_detail(self) -> None:
+        """Everything about the job."""
+        job = self._job(self.list.current)
+        if job is not None:
+            self.app.push_screen(TextDialog(f"Job {job.id}", detail(job, self.host.now())))
+
+    # Retry -----------------------------------------------------------------------------------
+
+    def do_retry(self) -> None:
+        """Retry the marked jobs; without marks all failed ones that match the filter, after a yes."""
+        if len(self.marks):
+            self._retry([JobId(int(key)) for key in self.marks])
+            return
+        failed = self.snapshot.counts.failed if self.snapshot is not None else 0
+        what = (
+            f"the failed jobs with “{self.filter_text}”"
+            if self.filter_text
+            else f"all {count(failed, 'failed job')}"
+        )
+        self.app.push_screen(
+            Confirm(f"Retry {what}?", "jobs.retry", detail="Mark rows to retry only those."), self._retry_all
+        )
+
+    def _retry_all(self, confirmed: bool | None) -> None:
+        if confirmed:
+            self._retry(None)
+
+    def _retry(self, ids: Sequence[JobId] | None) -> None:
+        text = self.filter_text
+
+        async def work(engine: Engine) -> int:
+            if ids is not None or not text:
+                return await engine.notes.retry(ids)
+            failed = await engine.notes.jobs(status=JobStatus.FAILED, text=text, limit=ALL_AT_ONCE)
+            return await engine.notes.retry([job.id for job in failed])
+
+        def said(queued: int) -> str:
+            self.marks.forget(str(each) for each in ids or ())
+            self.changed()
+            if not queued:
+                return "Nothing to retry: those jobs did not fail, or their paths are queued already"
+            return f"{count(queued, 'job')} queued again"
+
+        self.command(work, "retry", said)
+
+
+async def _matching(engine: Engine, counts: JobCounts, status: JobStatus | None, text: str) -> int:
+    """How many jobs match; with a text only reading them tells."""
+    if not text:
+        return known(counts, status)
+    return len(await engine.notes.jobs(status=status, text=text, limit=ALL_AT_ONCE))
+
+
+def _total(snapshot: JobsSnapshot) -> int | None:
+    """Jobs that match, when it is known without asking: the counts know nothing of a text."""
+    if not snapshot.more:
+        return snapshot.offset + len(snapshot.jobs)
+    return None if snapshot.text else known(snapshot.counts, snapshot.status)

@@ -1,0 +1,91 @@
+"""How jobs are told: totals, a row, a line, and everything about one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from engine.notes.model import Job, JobCounts, JobStatus
+from tui.ages import ago, clock
+from tui.text import content, line
+from tui.widgets.row_list import Row
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+STATUSES: tuple[JobStatus | None, ...] = (
+    None,
+    JobStatus.PENDING,
+    JobStatus.PROCESSING,
+    JobStatus.FAILED,
+    JobStatus.DONE,
+)
+SIGNS = {
+    JobStatus.PENDING: ("○ pending", "muted"),
+    JobStatus.PROCESSING: ("◐ working", "warning"),
+    JobStatus.DONE: ("✓ done", "good"),
+    JobStatus.FAILED: ("✗ failed", "error"),
+}
+"""How a status is shown: sign, word and tone, so that no colour is needed to tell them apart."""
+
+
+def totals_line(counts: JobCounts, status: JobStatus | None) -> Content:
+    """Counts by status, the one that is shown in brackets, and the rate."""
+    parts: list[tuple[str, str]] = []
+    for each in STATUSES:
+        text = f"{'all' if each is None else SIGNS[each][0]} {known(counts, each):,}"
+        parts.append((f"[{text}]", "bold") if each is status else (f" {text} ", ""))
+    rate = (
+        f"  {counts.rate:,.0f} jobs/s" if counts.rate >= 1 else "  under 1 job/s" if counts.rate > 0 else ""
+    )
+    return Content.assemble(*parts, (rate, "$text-muted"))
+
+
+def job_row(job: Job, *, now_age: str, many_folders: bool) -> Row:
+    """A job as a row of the table."""
+    sign, tone = SIGNS[job.status]
+    path = f"{job.folder.name}/{job.path}" if many_folders else job.path
+    kind = str(job.kind).removesuffix("_path")
+    tries = str(job.attempts) if job.attempts else ""
+    cells = (str(job.id), sign, kind, tries, now_age, path, job.error or "")
+    return Row(str(job.id), cells, ("muted", tone, "", "", "muted", "", "error"))
+
+
+def since(job: Job) -> datetime:
+    """The moment of the last thing that happened to a job."""
+    return job.finished_at or job.started_at or job.created_at
+
+
+def story(job: Job, now: datetime) -> str:
+    """What happened to a job, in one line."""
+    parts = [f"queued {ago(job.created_at, now)}"]
+    if job.started_at is not None:
+        parts.append(f"started {ago(job.started_at, now)}" + (f" by {job.worker}" if job.worker else ""))
+    if job.finished_at is not None:
+        parts.append(f"finished {ago(job.finished_at, now)}")
+    return " · ".join(parts)
+
+
+def detail(job: Job, now: datetime) -> Content:
+    """Everything about a job."""
+    times = [("queued", job.created_at), ("started", job.started_at), ("finished", job.finished_at)]
+    facts = [
+        ("file", str(job.folder / job.path)),
+        ("kind", str(job.kind)),
+        ("status", SIGNS[job.status][0]),
+        ("attempts", str(job.attempts)),
+        *((name, f"{clock(then, now)} ({ago(then, now)})") for name, then in times if then is not None),
+        ("worker", job.worker or ""),
+    ]
+    lines = [Content.assemble((f"{name:<9}", "$text-muted"), line(value)) for name, value in facts if value]
+    if job.error:
+        lines += [Content(""), content("✗ " + job.error, "$text-error")]
+    return Content("\n").join(lines)
+
+
+def known(counts: JobCounts, status: JobStatus | None) -> int:
+    """Jobs of one status, or of all."""
+    if status is None:
+        return counts.pending + counts.processing + counts.done + counts.failed
+    return int(getattr(counts, status))

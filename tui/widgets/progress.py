@@ -1,0 +1,49 @@
+"""The embedding backlog as a line of text: a bar that needs no colour, figures, and the time left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from tui.ages import duration
+from tui.text import line
+
+if TYPE_CHECKING:
+    from engine.notes.model import EmbeddingProgress
+
+BAR = 20
+"""Cells of the bar: 5 % each."""
+
+
+def bar(done: int, total: int, width: int = BAR) -> str:
+    """`█████░░░░░`: full only when all is done, empty only when nothing is."""
+    if total <= 0:
+        return "░" * width
+    full = done * width // total
+    if done and not full:
+        full = 1
+    return "█" * full + "░" * (width - full)
+
+
+def embedding_line(progress: EmbeddingProgress | None) -> Content:
+    """The line of the Jobs pane."""
+    if progress is None:
+        return Content.styled("Embedding: the model is not loaded yet", "$text-muted")
+    failed = (
+        (f" · ✗ {progress.failed:,} could not be embedded", "$text-error") if progress.failed else ("", "")
+    )
+    if not progress.pending:
+        done = line(
+            f"Embedding: all {progress.embedded:,} passages have vectors ({progress.model})", "$text-muted"
+        )
+        return Content.assemble(done, failed)
+    left = f" · {duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+    rate = f" · {progress.rate:,.0f}/s" if progress.rate else ""
+    percent = progress.embedded * 100 // max(progress.total, 1)
+    return Content.assemble(
+        "Embedding ",
+        (bar(progress.embedded, progress.total), "$text-primary"),
+        f" {percent}% {progress.embedded:,} of {progress.total:,}{rate}{left}",
+        failed,
+    )

@@ -1,0 +1,57 @@
+"""The application's workers: each asks the engine one thing and posts one message; none touches a widget."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from typing import TYPE_CHECKING
+
+from engine.errors import NoctuaryError
+from tui.messages import EngineFailed, EngineReady, Flash, Opening, Started, StatusRead
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from textual.message import Message
+
+    from engine import Engine
+    from engine.settings import Settings
+
+    Post = Callable[[Message], object]
+
+
+async def open_engine(settings: Settings, post: Post) -> None:
+    """Import and open the engine. The import takes long enough to be seen, so it has a thread."""
+    module = await asyncio.to_thread(importlib.import_module, "engine")
+    try:
+        engine: Engine = await module.Engine.open(
+            settings, application="noctuary", on_state=lambda text: post(Opening(text))
+        )
+    except NoctuaryError as error:
+        post(EngineFailed(error))
+    else:
+        post(EngineReady(engine))
+
+
+async def start(engine: Engine, folder: Path | None, post: Post) -> None:
+    """Add the folder of the command line, start the services, and see whether there is any folder."""
+    try:
+        if folder is not None:
+            await engine.notes.add_folder(folder)
+        await engine.start()
+        folders = await engine.notes.folders()
+    except NoctuaryError as error:
+        post(Flash(f"{error.title}: {error}", error=True))
+    else:
+        post(Started(len(folders)))
+
+
+async def read_status(engine: Engine, post: Post) -> None:
+    """Read the status of the notes."""
+    try:
+        status = await engine.notes.status()
+    except NoctuaryError as error:
+        post(StatusRead(None, error))
+    else:
+        post(StatusRead(status))
