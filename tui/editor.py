@@ -18,7 +18,7 @@ from asyncio import subprocess
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.app import SuspendNotSupported
 
@@ -108,7 +108,7 @@ def environment(environ: Mapping[str, str], *, no_color: bool) -> dict[str, str]
     return {**environ, "NO_COLOR": environ.get("NO_COLOR", "1")} if no_color else dict(environ)
 
 
-async def edit(app: App[object], file: Path, line: int, settings: Settings) -> None:
+async def edit(app: App[Any], file: Path, line: int, settings: Settings) -> None:
     """Open `file` at `line` and return when the editor ends; the event loop runs on meanwhile.
 
     Call it in a worker. An editor with a window of its own may return at once.
@@ -179,7 +179,7 @@ async def _end(process: subprocess.Process) -> None:
 
 
 @contextmanager
-def lent_terminal(app: App[object]) -> Iterator[Streams]:
+def lent_terminal(app: App[Any]) -> Iterator[Streams]:
     """Give up the terminal and take it back; where there is none to give (tests), lend nothing.
 
     Repaints are held back meanwhile: the driver's writer is stopped, and a repaint would fill its

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tui.panes.base import Pane
+from tui.panes.drift import DriftPane
 from tui.panes.inbox import InboxPane
+from tui.panes.jobs import JobsPane
+from tui.panes.log import LogPane
+from tui.panes.search import SearchPane
 
-PANES: tuple[type[Pane[Any]], ...] = (InboxPane,)
+if TYPE_CHECKING:
+    from tui.panes.base import Pane
+
+PANES: tuple[type[Pane[Any]], ...] = (InboxPane, SearchPane, JobsPane, DriftPane, LogPane)

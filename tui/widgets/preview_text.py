@@ -1,0 +1,111 @@
+"""The lines around a cited span, numbered, as rows of a known width; pure functions.
+
+Only a bounded part is laid out, whatever the file holds, and what was left out is said in the row
+that stands for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from tui.widgets.citation_text import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.notes.model import Citation, Preview
+
+MOST_LINES = 200
+"""Lines laid out: several screens, and far more than a passage has."""
+
+MOST_CHARACTERS = 2_000
+"""Characters of one line laid out: a paragraph written as one line fits, a line of data is cut."""
+
+BEFORE = 80
+"""Characters shown before a cited part of an over-long line."""
+
+CITED, AROUND = "┃", "│"
+"""What stands between number and text: a heavy bar at cited lines, so that no colour is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Laid out rows; `first` is the index of the first cited one."""
+
+    rows: tuple[Content, ...] = ()
+    first: int = 0
+
+
+def rows(preview: Preview, citation: Citation, width: int) -> Rows:
+    """Lay out a preview in rows of at most `width` cells."""
+    digits = len(str(preview.first_line + len(preview.lines)))
+    room = max(width - digits - 3, 1)
+    marks = _marks(preview, citation)
+    start, end = preview.span
+    laid: list[Content] = []
+    first: int | None = None
+    for number, text in _bounded(preview):
+        cited = start <= number <= end
+        if cited and first is None:
+            first = len(laid)
+        bar = CITED if cited else AROUND
+        style = "" if cited else "$text-muted"
+        lines = (
+            _line(text, marks.get(number, ()), citation.text if cited else "")
+            .stylize_before(style)
+            .wrap(room)
+        )
+        for index, line in enumerate(lines or [Content()]):
+            label = str(number).rjust(digits) if index == 0 else " " * digits
+            laid.append(
+                Content.assemble(
+                    (f"{label} ", "$text-muted"),
+                    (f"{bar} ", "$text-accent" if cited else "$text-muted"),
+                    line,
+                )
+            )
+    left_out = len(preview.lines) - MOST_LINES
+    if left_out > 0:
+        laid.append(Content.styled(f"… {left_out:,} more lines: open the file to read them", "$text-muted"))
+    return Rows(tuple(laid), first or 0)
+
+
+def _bounded(preview: Preview) -> Iterator[tuple[int, str]]:
+    for index, text in enumerate(preview.lines[:MOST_LINES]):
+        yield preview.first_line + index, text
+
+
+def _line(text: str, marks: tuple[tuple[int, int], ...], cited: str) -> Content:
+    """One line, cut to what is bearable around the part that is cited."""
+    if len(text) <= MOST_CHARACTERS:
+        return shown(text, marks)
+    at = max(text.find(cited[:MOST_CHARACTERS].partition("\n")[0]), 0) if cited else 0
+    start = max(at - BEFORE, 0)
+    end = min(start + MOST_CHARACTERS, len(text))
+    part = shown(text[start:end], [(a - start, b - start) for a, b in marks])
+    before = f"… {start:,} characters before … " if start else ""
+    after = f" … {len(text) - end:,} characters more" if end < len(text) else ""
+    return Content.assemble((before, "italic"), part, (after, "italic"))
+
+
+def _marks(preview: Preview, citation: Citation) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Line number to the spans of matched words in it, where the cited text stands as indexed."""
+    start, end = preview.span
+    first = max(start - preview.first_line, 0)
+    lines = preview.lines[first : end - preview.first_line + 1]
+    joined = "\n".join(lines)
+    base = joined.find(citation.text)
+    if base < 0 or not citation.text:
+        return {}
+    marks: dict[int, list[tuple[int, int]]] = {}
+    matches = [(a + base, b + base) for a, b in citation.matches]
+    at = 0
+    for index, text in enumerate(lines):
+        inside = [(a - at, b - at) for a, b in matches if a < at + len(text) and b > at]
+        if inside:
+            marks[preview.first_line + first + index] = inside
+        at += len(text) + 1
+    return {number: tuple((max(a, 0), b) for a, b in spans) for number, spans in marks.items()}
