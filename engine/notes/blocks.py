@@ -32,6 +32,14 @@ _FENCE = re.compile(r"([ \t>]*)(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})(.*)
 _ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)")
 _BREAK = re.compile(r"[ \t]*([-*])(?:[ \t]*\1){2,}[ \t]*$")
 
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+_HTML = {"<tab": "</table", "<pre": "</pre", "<!--": "-->"}
+"""HTML whose blank lines and `#` are its own: how its first line starts and what ends it."""
+
+_HTML_LINES = 400
+"""Farther away than this nobody closes a table; the bound keeps a file of unclosed ones linear."""
+
 _ORDINARY = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz[(\"'")
 """First characters of most lines; such a line is paragraph text and needs no closer look."""
 
@@ -162,7 +170,7 @@ def scan(lines: Sequence[str], fences: Mapping[int, int]) -> Iterator[Block]:
 def front_matter_end(lines: Sequence[str]) -> int:
     """The line after the front matter, 0 without any. What stands inside need not be YAML."""
     fence = lines[0].rstrip()
-    if fence not in {"---", "+++"} or len(lines) < 2 or is_blank(lines[1]):  # noqa: PLR2004
+    if fence not in {"---", "+++"} or len(lines) < 2 or is_blank(lines[1]):
         return 0
     closing = {"---", "..."} if fence == "---" else {"+++"}
     for at in range(1, min(len(lines), _FRONT_MATTER_LINES)):
@@ -185,8 +193,8 @@ def _atx_heading(line: str, at: int) -> Block | None:
 
 
 def clean_title(title: str) -> str:
-    """A heading's title on one line, of bounded length."""
-    title = title.strip()
+    """A heading's title without Markdown's escapes, of bounded length."""
+    title = _ESCAPE.sub(r"\1", title.strip())
     return title if len(title) <= MAX_TITLE else title[: MAX_TITLE - 1].rstrip() + "…"
 
 
@@ -234,12 +242,25 @@ class _Run:
             return False
         if _ITEM.match(line) and not _BREAK.match(line):
             self._in_list, self._paragraph = True, None
-        elif line[0] in "|><" or line[:4].isspace() or line[0] == "\t":
+        elif line[0] == "<":
+            self._paragraph = None
+            self.at = self._html_end(line)
+        elif line[0] in "|>" or line[:4].isspace() or line[0] == "\t":
             self._paragraph = None
         elif self._paragraph is None and not self._in_list:
             self._paragraph = self.at
         self.at += 1
         return True
+
+    def _html_end(self, line: str) -> int:
+        """The last line of an HTML table, comment or preformatted text that starts here; else this line."""
+        closing = _HTML.get(line[:4].lower())
+        if closing is None:
+            return self.at
+        for at in range(self.at, min(self.at + _HTML_LINES, len(self._lines))):
+            if closing in self._lines[at].lower():
+                return at
+        return self.at
 
     def _resume(self) -> int | None:
         """Where a list goes on after blank lines: at an item or at an indented line; None when it ends."""

@@ -76,7 +76,7 @@ def decode(raw: bytes) -> str:
 def _looks_utf16(raw: bytes) -> bool:
     """UTF-16 without a mark: every other byte of its first characters is zero, for Western text."""
     head = raw[:64]
-    return len(head) >= 4 and (not any(head[1::2]) or not any(head[::2]))  # noqa: PLR2004
+    return len(head) >= 4 and (not any(head[1::2]) or not any(head[::2]))
 
 
 def _line_of(raw: bytes, at: int) -> int:

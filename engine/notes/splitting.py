@@ -18,16 +18,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _BETWEEN_BLOCKS = 0.6
-_BETWEEN_ITEMS = 0.4
-_BLANK_IN_FENCE = 0.3
+_BETWEEN_ITEMS = 0.5
+_INSIDE_BLOCK = 0.3
+_INSIDE_ITEM = 0.2
 _AFTER_SENTENCE = 0.2
-"""What a good place is worth: the share of the target size that a cut may lie off for its sake."""
+"""What a good place is worth: the share of the target size that a cut may lie off for its sake.
+
+Between paragraphs; between items or rows; at a blank line inside code or inside an item; before a nested
+item; after a line that ends a sentence.
+"""
+
+_LOOK_AHEAD = 3
+"""Lines looked at for what follows a cut; more blank lines than this separate anything."""
 
 _NARROWEST = 0.5
 _WIDEST = 1.4
 """A piece of a line is between these shares of the size aimed at, if any boundary lies there."""
 
-_ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)]|\|)(?:[ \t]|$)")
+_ITEM = re.compile(r"[ \t]*(?:(?:[-+*]|\d{1,9}[.)]|\|)(?:[ \t]|$)|<(?:tr|li)\b)")
 _SENTENCE_END = (".", "!", "?", "…", ":", ".)", '."', ".”", "。", "！", "？", "।", "؟")  # noqa: RUF001
 
 _BOUNDARIES = (
@@ -141,16 +149,23 @@ def _best_cut(
 def _worth(source: Measured, at: int) -> float:
     """How good a place it is to cut before line `at`."""
     lines = source.lines
-    if at >= len(lines):
+    below = next((line for line in lines[at : at + _LOOK_AHEAD] if line.strip()), None)
+    if below is None:
         return _BETWEEN_BLOCKS
     blank = not lines[at].strip() or not lines[at - 1].strip()
     if source.in_fence(at):
-        return _BLANK_IN_FENCE if blank else 0.0
-    if blank or source.fences.get(at) is not None:
+        return _INSIDE_BLOCK if blank else 0.0
+    if below[0].isspace():
+        return (
+            _INSIDE_BLOCK if blank else _INSIDE_ITEM if _ITEM.match(below) else _sentence_ends(lines[at - 1])
+        )
+    if blank or at in source.fences:
         return _BETWEEN_BLOCKS
-    if _ITEM.match(lines[at]):
-        return _BETWEEN_ITEMS if not lines[at][:1].isspace() else _AFTER_SENTENCE
-    return _AFTER_SENTENCE if lines[at - 1].rstrip().endswith(_SENTENCE_END) else 0.0
+    return _BETWEEN_ITEMS if _ITEM.match(below) else _sentence_ends(lines[at - 1])
+
+
+def _sentence_ends(line: str) -> float:
+    return _AFTER_SENTENCE if line.rstrip().endswith(_SENTENCE_END) else 0.0
 
 
 def _split_with_long_line(source: Measured, start: int, cut: int, *, target: int, limit: int) -> list[Piece]:
@@ -158,7 +173,7 @@ def _split_with_long_line(source: Measured, start: int, cut: int, *, target: int
     last = cut - 1
     above = source.text(start, last) + "\n" if last > start else ""
     texts = split_line(source.lines[last], target=target, limit=limit, taken=len(above))
-    if above and len(above) + len(texts[0]) > limit:
+    if above and (not texts or len(above) + len(texts[0]) > limit):  # no texts: the line is white space
         return [
             Piece(start, _without_blank_tail(source, start, last)),
             *(Piece(last, cut, text) for text in texts),
@@ -175,10 +190,10 @@ def split_line(line: str, *, target: int, limit: int, taken: int = 0) -> list[st
     at, end = 0, len(line.rstrip())
     while at < end:
         rest = taken + end - at
-        if rest <= limit:
+        aim = max(rest / math.ceil(rest / target) - taken, target / 4)
+        if rest <= limit or end - at <= aim:
             pieces.append(line[at:end])
             break
-        aim = max(rest / math.ceil(rest / target) - taken, target / 4)
         cut = _cut_in_line(line, at, aim=aim, limit=limit)
         pieces.append(line[at:cut].rstrip())
         at, taken = _skip_space(line, cut), 0

@@ -18,7 +18,7 @@ Arabic texts are full of them. So do zero-width characters: whoever lays out col
 """
 
 _SYMBOLS = {
-    **{chr(code): chr(0x2400 + code) for code in _CONTROLS if code != 0x7F},  # noqa: PLR2004
+    **{chr(code): chr(0x2400 + code) for code in _CONTROLS if code != 0x7F},
     "\x7f": "\u2421",
     **{chr(code): f"\u27e6U+{code:04X}\u27e7" for code in _SHOWN_BY_NUMBER},
 }
