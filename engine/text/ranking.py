@@ -1,4 +1,8 @@
-"""Ranking that all parts share: exact BM25 over packed postings, and the fusion of scored lists."""
+"""Ranking: exact BM25 over packed postings, and the fusion of a keyword list with a vector list.
+
+BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
+with the inverse document frequency of Lucene, which is never negative. Pure numbers: no database.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,144 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-POSTING = np.dtype([("passage", "<i4"), ("length", "<u2"), ("tf", "u1")])
-"""One posting as it is stored, 7 bytes: passage id, its length in terms, the term's frequency in it."""
+    Ids = NDArray[np.int32]
+    Scores = NDArray[np.float64]
 
-K1, B = 1.2, 0.75
+K1 = 0.9
+"""How soon more of the same term stops to count."""
 
-_DENSE_SPAN = 8_000_000
-"""Ids between the smallest and the largest up to which scores are gathered in one array."""
+B = 0.5
+"""How far a long passage is held to need more of a term."""
+
+POSTING = np.dtype([("passage", "<i4"), ("length", "<u2"), ("tf", "<u1")])
+"""One posting of a term, 7 bytes: the passage, its length in terms, how often the term stands in it."""
+
+_SPREAD = 16
+"""Above this many ids for each posting an array over all ids costs more than sorting the postings."""
+
+_SMALL = 1 << 16
+"""Ids that an array may always span."""
+
+
+def pack(passages: Sequence[int], lengths: Sequence[int], frequencies: Sequence[int]) -> bytes:
+    """Postings of one term as they are stored. Lengths and frequencies beyond a field are cut to it."""
+    packed = np.empty(len(passages), POSTING)
+    packed["passage"] = passages
+    packed["length"] = np.minimum(lengths, np.iinfo("<u2").max)
+    packed["tf"] = np.minimum(frequencies, np.iinfo("u1").max)
+    return packed.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """Maps passage ids to places in an array: by offset where the ids lie close, else by search."""
+
+    first: int
+    size: int
+    known: Ids | None
+
+    @classmethod
+    def over(cls, postings: Sequence[NDArray[np.void]]) -> _Slots:
+        count = sum(map(len, postings))
+        if not count:
+            return cls(0, 0, None)
+        first = min(int(each["passage"].min()) for each in postings)
+        span = max(int(each["passage"].max()) for each in postings) - first + 1
+        if span <= max(_SMALL, _SPREAD * count):
+            return cls(first, span, None)
+        known = np.unique(np.concatenate([each["passage"] for each in postings]))
+        return cls(0, len(known), known)
+
+    def of(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Places of ids that are all known."""
+        if self.known is None:
+            return ids.astype(np.int64) - self.first
+        return np.searchsorted(self.known, ids)
+
+    def within(self, ids: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Which places belong to any of the ids."""
+        if self.known is not None:
+            return np.isin(self.known, ids)
+        marked = np.zeros(self.size, np.bool_)
+        places = ids.astype(np.int64) - self.first
+        marked[places[(places >= 0) & (places < self.size)]] = True
+        return marked
+
+    def ids(self, places: NDArray[np.int64]) -> Ids:
+        """The ids at places."""
+        return (places + self.first).astype(np.int32) if self.known is None else self.known[places]
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """The BM25 score of every passage that has any term of a query."""
+
+    _slots: _Slots
+    _scores: Scores
+
+    @classmethod
+    def of(
+        cls,
+        postings: Mapping[str, Sequence[bytes]],
+        documents: int,
+        total_length: int,
+        *,
+        exclude: NDArray[np.integer] | None = None,
+    ) -> Bm25:
+        """Score a query whose terms have these packed postings, a list of blocks each.
+
+        A passage stands in at most one posting of a term. `documents` and `total_length` (in terms)
+        describe the whole collection without the passages of `exclude`, which count nowhere.
+        """
+        blocks = [np.frombuffer(b"".join(postings[term]), POSTING) for term in sorted(postings)]
+        blocks = [block for block in blocks if len(block)]
+        slots = _Slots.over(blocks)
+        scores = np.zeros(slots.size)
+        hidden = slots.within(exclude) if exclude is not None and len(exclude) else None
+        average = max(1.0, total_length / max(1, documents))
+        for block in blocks:
+            places = slots.of(block["passage"])
+            having = len(places) - (int(hidden[places].sum()) if hidden is not None else 0)
+            frequency = block["tf"].astype(np.float64)
+            damping = block["length"] * (K1 * B / average) + K1 * (1 - B)
+            scores[places] += _idf(documents, having) * (K1 + 1) * frequency / (frequency + damping)
+        if hidden is not None:
+            scores[hidden] = 0
+        return cls(slots, scores)
+
+    def best(self, limit: int, *, only: NDArray[np.integer] | None = None) -> tuple[Ids, Scores]:
+        """The best passages with their scores, best first and of equal ones the lowest id first.
+
+        With `only` the best among these; their scores are still those of the whole collection.
+        """
+        scores = self._scores if only is None else np.where(self._slots.within(only), self._scores, 0)
+        places = np.flatnonzero(scores)
+        if limit < len(places):
+            found = scores[places]
+            places = places[found >= np.partition(found, -limit)[-limit]] if limit > 0 else places[:0]
+        order = np.lexsort((places, -scores[places]))[:limit]
+        return self._slots.ids(places[order]), scores[places[order]]
+
+    def at(self, ids: Sequence[int]) -> list[float]:
+        """The scores of these passages: 0 of one that has no term of the query."""
+        wanted = np.asarray(ids, np.int64)
+        found = np.zeros(len(wanted))
+        known = self._slots.known
+        if known is None:
+            inside = (wanted >= self._slots.first) & (wanted < self._slots.first + self._slots.size)
+        else:
+            inside = np.isin(wanted, known)
+        found[inside] = self._scores[self._slots.of(wanted[inside])]
+        return [float(value) for value in found]
+
+
+def _idf(documents: int, having: int) -> float:
+    """How much a term tells: the rarer, the more (Lucene's form, above 0 for every term)."""
+    return float(np.log1p((max(documents, having) - having + 0.5) / (having + 0.5)))
 
 
 def score(
@@ -26,55 +157,17 @@ def score(
     documents: int,
     total_length: int,
     *,
-    exclude: NDArray[np.int32] | None,
-    only: NDArray[np.int32] | None,
+    exclude: NDArray[np.integer] | None = None,
+    only: NDArray[np.integer] | None = None,
     limit: int,
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The best passages by BM25: ids and scores, best first, the smaller id first where scores tie.
-
-    The formula is Robertson and Zaragoza's ("The Probabilistic Relevance Framework", 2009) with the idf
-    of Lucene, ln(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
-    """
-    average = total_length / documents if documents > 0 and total_length > 0 else 1.0
-    ids: list[NDArray[np.int32]] = []
-    parts: list[NDArray[np.float32]] = []
-    for packed in postings.values():
-        rows = np.frombuffer(b"".join(packed), dtype=POSTING)
-        passages = rows["passage"]
-        if exclude is not None and len(exclude):
-            live = ~np.isin(passages, exclude)
-            rows, passages = rows[live], passages[live]
-        idf = np.log1p((max(documents, len(rows)) - len(rows) + 0.5) / (len(rows) + 0.5))
-        if only is not None:
-            inside = np.isin(passages, only)
-            rows, passages = rows[inside], passages[inside]
-        tf = rows["tf"].astype(np.float32)
-        norm = K1 * (1 - B + B * rows["length"].astype(np.float32) / np.float32(average))
-        ids.append(passages)
-        parts.append((np.float32(idf) * tf * (K1 + 1) / (tf + norm)).astype(np.float32))
-    found, scores = _added(ids, parts)
-    order = np.lexsort((found, -scores))[:limit]
-    return found[order], scores[order]
-
-
-def _added(
-    ids: Sequence[NDArray[np.int32]], parts: Sequence[NDArray[np.float32]]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    if not any(len(each) for each in ids):
-        return np.empty(0, np.int32), np.empty(0, np.float32)
-    every = np.concatenate(ids)
-    low, high = int(every.min()), int(every.max())
-    if high - low < _DENSE_SPAN:
-        total = np.bincount(every - low, weights=np.concatenate(parts))
-        found = np.flatnonzero(total)
-        return (found + low).astype(np.int32), total[found].astype(np.float32)
-    found, inverse = np.unique(every, return_inverse=True)
-    return found, np.bincount(inverse, weights=np.concatenate(parts)).astype(np.float32)
+) -> tuple[Ids, Scores]:
+    """The `limit` best passages and their scores: `Bm25.of` and `Bm25.best` in one call."""
+    return Bm25.of(postings, documents, total_length, exclude=exclude).best(limit, only=only)
 
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A hit of the fused list, with where it stood in each: 1-based ranks, None where absent."""
+    """A passage with its fused score and where it stood in each list (1-based; None: not in it)."""
 
     id: int
     score: float
@@ -85,32 +178,36 @@ class Fused:
 
 
 def fuse(
-    keyword: Sequence[tuple[int, float]], vector: Sequence[tuple[int, float]], weight: float
+    keyword: Iterable[tuple[int, float]], vector: Iterable[tuple[int, float]], share: float
 ) -> list[Fused]:
-    """Fuse a scored list and a list of distances by min-max normalised scores.
+    """One list of two, best first, of equal ones the lowest id first.
 
-    `weight` (0 to 1) is the vector list's share. Scores fuse better than ranks (`hazards.md`).
+    `keyword` holds (id, BM25 score) and `vector` (id, cosine distance), each best first. Each list
+    is brought to 0..1 by its best score, since scores fuse better than ranks, and by nothing else,
+    so that what a list's tail holds changes nothing at its head. `share` (0..1) is the weight of the
+    vector list, the keyword list has the rest.
     """
-    words = dict(_normalised([(identity, value) for identity, value in keyword]))
-    meaning = dict(_normalised([(identity, -distance) for identity, distance in vector]))
-    ranks = {identity: (rank, value) for rank, (identity, value) in enumerate(keyword, 1)}
-    places = {identity: (rank, value) for rank, (identity, value) in enumerate(vector, 1)}
-    fused = [
-        Fused(
-            identity,
-            (1 - weight) * words.get(identity, 0.0) + weight * meaning.get(identity, 0.0),
-            *ranks.get(identity, (None, None)),
-            *places.get(identity, (None, None)),
+    keyword, vector = list(keyword), list(vector)
+    words, ranks = dict(keyword), {identity: rank for rank, (identity, _) in enumerate(keyword, 1)}
+    distances = dict(vector)
+    nearness = {identity: rank for rank, (identity, _) in enumerate(vector, 1)}
+    best_word = max(words.values(), default=0.0) or 1.0
+    best_meaning = max((1 - distance for distance in distances.values()), default=0.0)
+    fused: list[Fused] = []
+    for identity in dict.fromkeys((*words, *distances)):
+        distance = distances.get(identity)
+        by_words = words.get(identity, 0.0) / best_word
+        by_meaning = (
+            max(0.0, 1 - distance) / best_meaning if distance is not None and best_meaning > 0 else 0.0
         )
-        for identity in {**words, **meaning}
-    ]
+        fused.append(
+            Fused(
+                identity,
+                (1 - share) * by_words + share * by_meaning,
+                ranks.get(identity),
+                words.get(identity),
+                nearness.get(identity),
+                distance,
+            )
+        )
     return sorted(fused, key=lambda hit: (-hit.score, hit.id))
-
-
-def _normalised(hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    if not hits:
-        return []
-    values = [value for _, value in hits]
-    low, high = min(values), max(values)
-    span = high - low
-    return [(identity, (value - low) / span if span > 0 else 1.0) for identity, value in hits]
