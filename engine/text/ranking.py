@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ids = NDArray[np.int32]
-    Scores = NDArray[np.float64]
+    Scores = NDArray[np.float32]
 
 K1 = 0.9
 """How soon more of the same term stops to count."""
@@ -102,21 +102,20 @@ class Bm25:
     ) -> Bm25:
         """Score a query whose terms have these packed postings, a list of blocks each.
 
-        A passage stands in at most one posting of a term. `documents` and `total_length` (in terms)
+        `documents` and `total_length` (in terms)
         describe the whole collection without the passages of `exclude`, which count nowhere.
         """
         blocks = [np.frombuffer(b"".join(postings[term]), POSTING) for term in sorted(postings)]
         blocks = [block for block in blocks if len(block)]
         slots = _Slots.over(blocks)
-        scores = np.zeros(slots.size)
+        scores = np.zeros(slots.size, np.float32)
         hidden = slots.within(exclude) if exclude is not None and len(exclude) else None
         average = max(1.0, total_length / max(1, documents))
         for block in blocks:
             places = slots.of(block["passage"])
             having = len(places) - (int(hidden[places].sum()) if hidden is not None else 0)
-            frequency = block["tf"].astype(np.float64)
-            damping = block["length"] * (K1 * B / average) + K1 * (1 - B)
-            scores[places] += _idf(documents, having) * (K1 + 1) * frequency / (frequency + damping)
+            weight = _idf(documents, having) * (K1 + 1)
+            np.add.at(scores, places, _gains(block, average) * np.float32(weight))
         if hidden is not None:
             scores[hidden] = 0
         return cls(slots, scores)
@@ -126,7 +125,7 @@ class Bm25:
 
         With `only` the best among these; their scores are still those of the whole collection.
         """
-        scores = self._scores if only is None else np.where(self._slots.within(only), self._scores, 0)
+        scores = self._scores if only is None else self._scores * self._slots.within(only)
         places = np.flatnonzero(scores)
         if limit < len(places):
             found = scores[places]
@@ -137,7 +136,7 @@ class Bm25:
     def at(self, ids: Sequence[int]) -> list[float]:
         """The scores of these passages: 0 of one that has no term of the query."""
         wanted = np.asarray(ids, np.int64)
-        found = np.zeros(len(wanted))
+        found = np.zeros(len(wanted), np.float32)
         known = self._slots.known
         if known is None:
             inside = (wanted >= self._slots.first) & (wanted < self._slots.first + self._slots.size)
@@ -145,6 +144,17 @@ class Bm25:
             inside = np.isin(wanted, known)
         found[inside] = self._scores[self._slots.of(wanted[inside])]
         return [float(value) for value in found]
+
+
+def _gains(block: NDArray[np.void], average: float) -> NDArray[np.float32]:
+    """What each posting adds for a term of weight 1: 7 digits are enough, and half the memory to move."""
+    gain = block["tf"].astype(np.float32)
+    damping = block["length"].astype(np.float32)
+    damping *= np.float32(K1 * B / average)
+    damping += np.float32(K1 * (1 - B))
+    damping += gain
+    gain /= damping
+    return gain
 
 
 def _idf(documents: int, having: int) -> float:
