@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from typing import Any
 
 import click
+
 from engine.text.safe import visible
 
 

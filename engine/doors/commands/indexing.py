@@ -32,8 +32,11 @@ def index(folder: Path | None, *, embed: bool, as_json: bool) -> int:
     """
 
     async def work(engine: Engine) -> int:
-        added = None if folder is None else await engine.notes.add_folder(folder)
-        queued = await engine.notes.index_all(None if added is None else added.id)
+        if folder is None:
+            await add_given_folders(engine)
+            queued = await engine.notes.index_all()
+        else:
+            queued = await engine.notes.index_all((await engine.notes.add_folder(folder)).id)
         return await finish(engine, queued, embed=embed, as_json=as_json)
 
     return session.run(work, application="noctuary index")
@@ -48,14 +51,25 @@ def index(folder: Path | None, *, embed: bool, as_json: bool) -> int:
 @EMBED
 @parameters.JSON
 def ingest(path: Path | None, *, embed: bool, as_json: bool) -> int:
-    """Read one file or folder again and wait until it is indexed."""
+    """Index one file, or what differs in a folder, and wait.
+
+    Without --path all folders of notes, those of CORPUS_PATH first added to them.
+    """
 
     async def work(engine: Engine) -> int:
+        if path is None:
+            await add_given_folders(engine)
         paths = [folder.path for folder in await engine.notes.folders()] if path is None else [path]
         queued = sum([await engine.notes.ingest(one) for one in paths])
         return await finish(engine, queued, embed=embed, as_json=as_json)
 
     return session.run(work, application="noctuary ingest")
+
+
+async def add_given_folders(engine: Engine) -> None:
+    """The folders that the settings name belong to the folders of notes."""
+    for folder in engine.settings.corpus_path:
+        await engine.notes.add_folder(folder)
 
 
 @click.command("db-init")

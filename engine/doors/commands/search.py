@@ -92,6 +92,7 @@ def as_object(citation: Citation, freshness: Freshness, *, explain: bool) -> dic
         "score": citation.score,
         "heading": list(citation.heading),
         "folder": citation.folder,
+        "copies": citation.copies,
         "freshness": freshness,
     }
     return found | {"explanation": citation.explanation} if explain else found
@@ -119,12 +120,12 @@ def _explained(citation: Citation) -> list[str]:
         lines.append(f"  heading  {' > '.join(citation.heading)}")
     why = citation.explanation
     if why is not None:
-        lines.append(f"  keyword  {_place(why.keyword_rank, why.keyword_score)}")
-        lines.append(f"  vector   {_place(why.vector_rank, why.vector_score)}")
+        lines.append(f"  keyword  {_place(why.keyword_rank, 'score', why.keyword_score)}")
+        lines.append(f"  vector   {_place(why.vector_rank, 'distance', why.vector_score)}")
     distance = "unknown" if citation.distance is None else f"{citation.distance:.3f}"
     lines.append(f"  fused    score {citation.score:.3f}, distance {distance}")
     return lines
 
 
-def _place(rank: int | None, score: float | None) -> str:
-    return "not in this list" if rank is None or score is None else f"rank {rank}, score {score:.3f}"
+def _place(rank: int | None, measure: str, value: float | None) -> str:
+    return "not in this list" if rank is None or value is None else f"rank {rank}, {measure} {value:.3f}"

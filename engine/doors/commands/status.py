@@ -37,6 +37,7 @@ def inbox(*, as_json: bool) -> int:
     """List what waits for a human, with counts and the oldest age."""
 
     async def work(engine: Engine) -> int:
+        await engine.notes.drift()  # what differs from the disk waits for a human too
         items = await engine.inbox.items()
         if as_json:
             output.dump({"items": items})
