@@ -8,23 +8,17 @@ written come first, and those that hold its parts follow.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
-from itertools import pairwise
 
-from engine.text.characters import MARKS, SUPERSCRIPTS, UNSEGMENTED
+from engine.text.phrases import Phrase, make_phrase
 from engine.text.words import (
-    DROPPED,
     MAX_TERM,
-    SHORTEST_AT_APOSTROPHE,
     UNIFIED,
     analyse,
-    find,
     fold,
     is_pictograph,
     is_unsegmented,
     locate,
-    smallest_terms,
     terms,
     terms_of_word,
 )
@@ -48,37 +42,6 @@ MAX_QUERY_TERMS = 128
 
 _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\uff02", '"'))
 _QUOTED = re.compile(r'"([^"]*)"|\u00ab([^\u00bb]*)\u00bb')
-
-_ATTACHED = re.compile(rf"[\u00a8\u00af\u00b4\u00b8\u02d8-\u02dd\u2120\u2122{SUPERSCRIPTS}]")
-"""What compatibility folding would turn into letters, digits or marks of the word beside it."""
-
-_GAP = r"(?:(?!\r?\n[ \t]{0,8}\r?\n)[\W_]){%d,24}"
-"""What may stand between two words of a phrase: white space, one line break, punctuation, Markdown's signs,
-but not a blank line. The bound and the plain alternatives keep matching linear."""
-
-_LETTER = rf"[^\W_{UNSEGMENTED}]"
-_STARTS = rf"(?<!{_LETTER})(?<![{MARKS}])"
-_ENDS = rf"(?!{_LETTER}|[{MARKS}])"
-_NO_ELISION_BEFORE = rf"(?<!{_LETTER}['\u2019])"
-_NO_ELISION_AFTER = rf"(?!['\u2019]{_LETTER})"
-"""The `l` of `l'homme` is no word of its own, in the index as here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Words that must stand next to each other.
-
-    `words` are the words folded; `terms` are index terms that every text with the phrase has, to narrow
-    down the candidates. `found_in` decides.
-    """
-
-    words: tuple[str, ...]
-    terms: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-    def found_in(self, text: str) -> bool:
-        """Whether the phrase stands in a text: whatever its case and width, across a line break too."""
-        return self.pattern.search(_fold_text(text)) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +68,7 @@ def parse_query(query: str) -> Query:
     text = query[:MAX_QUERY].translate(_QUOTES)
     found = locate(text)
     wanted = dict.fromkeys(term for _, _, word in found for _, _, term in analyse(word))
-    phrases = (_phrase(match[1] or match[2] or "") for match in _QUOTED.finditer(text))
+    phrases = (make_phrase(match[1] or match[2] or "") for match in _QUOTED.finditer(text))
     return Query(
         text=query,
         terms=tuple(wanted)[:MAX_QUERY_TERMS],
@@ -154,53 +117,3 @@ def _prefix(word: str) -> str | None:
     if is_unsegmented(word) and len(folded) > 1:
         return None
     return folded[:MAX_TERM]
-
-
-def _fold_text(text: str) -> str:
-    """A whole text folded as its words are, for the patterns of phrases; offsets are lost."""
-    if text.isascii():
-        return text.lower()
-    folded = unicodedata.normalize("NFKC", _ATTACHED.sub(" ", text)).casefold()
-    return unicodedata.normalize("NFKC", folded).translate(DROPPED).replace("i\u0307", "i")
-
-
-def _phrase(text: str) -> Phrase | None:
-    words = find(text)
-    if not words:
-        return None
-    pattern = _word_pattern(words[0])
-    for before, word in pairwise(words):
-        pattern += _GAP % int(_has_borders(before) and _has_borders(word)) + _word_pattern(word)
-    return Phrase(
-        words=tuple(fold(word.translate(UNIFIED)) for word in words),
-        terms=tuple(dict.fromkeys(term for word in words for term in smallest_terms(word))),
-        pattern=re.compile(pattern),
-    )
-
-
-def _has_borders(word: str) -> bool:
-    return not (is_unsegmented(word) or is_pictograph(word))
-
-
-_ALTERNATIVES = {
-    "'": "['\u2019]",
-    "-": r"[\W_]{1,3}",
-    "_": r"(?:\\?_)+",
-}
-
-
-def _word_pattern(word: str) -> str:
-    """A word as a pattern over folded text: `real-time` is met by real time, `my_var` also escaped."""
-    folded = fold(word.translate(UNIFIED))
-    if is_unsegmented(word):
-        return r"(?:\r?\n)?".join(re.escape(each) for each in folded if not each.isspace())
-    if is_pictograph(word):
-        return re.escape(folded)
-    inside = "".join(
-        _ALTERNATIVES.get(each) or (each if each.isalnum() else r"\\?" + re.escape(each))
-        for each in re.sub("_+", "_", folded)
-    )
-    short = len(folded) < SHORTEST_AT_APOSTROPHE
-    before = _STARTS + (_NO_ELISION_BEFORE if short else "") if folded[0].isalnum() else ""
-    after = _ENDS + (_NO_ELISION_AFTER if short else "") if folded[-1] not in "+#" else ""
-    return before + inside + after
