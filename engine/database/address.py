@@ -24,6 +24,17 @@ SCHEMA = "noctuary"
 _KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
 _CONNECT_SECONDS = "10"
 
+# Said in full, for what is not said libpq takes from PG* variables, which are about other servers.
+_PLAIN_SOCKET = {
+    "hostaddr": "",
+    "connect_timeout": "5",
+    "sslmode": "disable",
+    "gssencmode": "disable",
+    "channel_binding": "disable",
+    "require_auth": "none",
+    "target_session_attrs": "any",
+}
+
 Params = dict[str, str]
 
 
@@ -40,7 +51,7 @@ class Address:
     @classmethod
     def of_folder(cls, folder: str, host: str, database: str) -> Address:
         """The embedded server whose socket lies in the folder `host`."""
-        params = {"host": host, "port": "5432", "dbname": database, "user": ADMIN, "connect_timeout": "5"}
+        params = _PLAIN_SOCKET | {"host": host, "port": "5432", "dbname": database, "user": ADMIN}
         return cls(where=folder, embedded=True, params=params)
 
     @classmethod

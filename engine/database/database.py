@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from engine.database.model import DatabaseInfo, OnState, silent
+from engine.database.model import DatabaseInfo, OnState, silent, without_repeats
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,7 +66,7 @@ class Database:
         await asyncio.to_thread(importlib.import_module, "engine.database.opening")
         from engine.database.opening import open_pool, prepare, reach
 
-        tell = on_state or silent
+        tell = without_repeats(on_state or silent)
         async with AsyncExitStack() as stack:
             tell("opening the database")
             address, server = await reach(settings, tell, stack)

@@ -80,6 +80,7 @@ class Feed:
         self._connect = connect
         self._on_return = on_return
         self._subscriptions: WeakSet[Subscription] = WeakSet()
+        self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
     def subscribe(self, *topics: str) -> Subscription:
@@ -97,8 +98,8 @@ class Feed:
         Raises:
             DatabaseUnavailable: there is no connection to be had.
         """
-        connection = await self._listening()
-        self._task = asyncio.create_task(self._run(connection), name="change feed")
+        self._connection = await self._listening()
+        self._task = asyncio.create_task(self._run(self._connection), name="change feed")
 
     async def close(self) -> None:
         """Stop listening and end every subscription."""
@@ -106,6 +107,8 @@ class Feed:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        if self._connection:  # the task may have been cancelled before it ever ran
+            await self._connection.close()
         for subscription in tuple(self._subscriptions):
             subscription.end()
 
@@ -119,11 +122,10 @@ class Feed:
             try:
                 async for notice in connection.notifies():
                     self.tell(notice.payload)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
                 _log.warning("the change feed lost its connection: %s", " ".join(str(error).split()))
-            finally:
-                await connection.close()
-            connection = await self._return()
+            await connection.close()
+            connection = self._connection = await self._return()
             self.tell(RECONNECTED)
 
     async def _return(self) -> Connection:
@@ -132,10 +134,10 @@ class Feed:
         while True:
             try:
                 connection = await self._listening()
-                await self._on_return()
-            except (DatabaseError, psycopg.OperationalError) as error:
+            except (DatabaseError, psycopg.Error) as error:
                 _log.warning("the database is away: %s", error)
             else:
+                await self._on_return()
                 return connection
             # Many programs lose one server at once; they shall not all come back at once.
             await asyncio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - no secret

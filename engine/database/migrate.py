@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS noctuary.migration (
     name       text NOT NULL,
     checksum   text NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
-)
+);
+GRANT SELECT ON noctuary.migration TO noctuary_engine
 """
 
 

@@ -32,5 +32,18 @@ class DatabaseInfo:
     warnings: tuple[str, ...] = ()
 
 
+def without_repeats(on_state: OnState) -> OnState:
+    """`on_state`, told only what differs from the sentence before."""
+    told = ""
+
+    def tell(state: str) -> None:
+        nonlocal told
+        if state != told:
+            told = state
+            on_state(state)
+
+    return tell
+
+
 def silent(_state: str) -> None:
     """The `on_state` of a caller who does not want to know."""

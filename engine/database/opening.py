@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from engine.database.address import Address
 from engine.database.connecting import Connection, unavailable
@@ -69,7 +69,7 @@ async def borrow(pool: AsyncConnectionPool[Connection], address: Address) -> Asy
         async with pool.connection() as connection:
             try:
                 yield connection
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
                 if connection.broken or connection.closed:
                     raise unavailable(address, error) from error
                 raise
@@ -78,3 +78,5 @@ async def borrow(pool: AsyncConnectionPool[Connection], address: Address) -> Asy
             f"The database at {address.where} gave no connection for {_CHECKOUT_SECONDS:.0f} seconds.",
             remedy="It is away or overloaded; it is asked again.",
         ) from None
+    except PoolClosed:
+        raise DatabaseUnavailable(f"The database at {address.where} was closed.") from None

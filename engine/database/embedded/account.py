@@ -45,16 +45,18 @@ def account_for(folder: Path) -> Account:
         DatabaseRefused: the folder is another user's.
         DatabaseUnavailable: this is root, and there is no account to borrow.
     """
-    owner = _owner(folder)
     if os.geteuid() != 0:
-        if owner not in {None, os.geteuid()}:
+        if folder.exists() and folder.stat().st_uid != os.geteuid():
             raise DatabaseRefused(
-                f"The data folder {folder} belongs to another user (uid {owner}).",
+                f"The data folder {folder} belongs to another user (uid {folder.stat().st_uid}).",
                 remedy="Run as that user, or set XDG_DATA_HOME to a folder of your own.",
             )
         return Account(os.geteuid(), os.getegid(), borrowed=False)
-    if owner:  # made by an ordinary user, or by an earlier run as root: stay with it
-        return Account(owner, folder.stat().st_gid, borrowed=True)
+    # An ordinary user's data, or the borrowed account's of an earlier run, stays theirs; and what
+    # is made in an ordinary user's folder (sudo) must not lock that user out.
+    nearest = next(place for place in (folder, *folder.parents) if place.exists()).stat()
+    if nearest.st_uid:
+        return Account(nearest.st_uid, nearest.st_gid, borrowed=True)
     return _unprivileged()
 
 
@@ -66,13 +68,6 @@ def give(folder: Path, account: Account) -> None:
         for name in (*folders, *files):
             os.chown(Path(parent, name), account.uid, account.gid, follow_symlinks=False)
     os.chown(folder, account.uid, account.gid)  # last: it marks the whole as given
-
-
-def _owner(folder: Path) -> int | None:
-    try:
-        return folder.stat().st_uid
-    except FileNotFoundError:
-        return None
 
 
 def _unprivileged() -> Account:

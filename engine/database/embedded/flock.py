@@ -38,8 +38,12 @@ class FileLock:
         """Take it beside other sharers; False when somebody has it alone."""
         return self._try(fcntl.LOCK_SH)
 
+    def fileno(self) -> int:
+        """The descriptor, for a child that shall hold the lock too."""
+        return self._file
+
     def release(self) -> None:
-        """Let it go, and close the file."""
+        """Let it go, and close the file. A child that has the descriptor keeps the lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

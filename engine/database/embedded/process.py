@@ -13,7 +13,7 @@ import psutil
 
 from engine.database.embedded import tuning
 from engine.database.embedded.cluster import ENVIRONMENT, reached_as
-from engine.database.embedded.flock import belong
+from engine.database.embedded.flock import FileLock, belong
 
 if TYPE_CHECKING:
     from engine.database.embedded.account import Account
@@ -23,7 +23,7 @@ _LOCK_FILES = ("postmaster.pid", ".s.PGSQL.5432.lock")
 
 # A server outlives the objects that started it; kept here, Popen does not complain of that, and a
 # server that ended can be reaped.
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_children: dict[Path, subprocess.Popen[bytes]] = {}
 
 
 def find(folder: Path) -> int | None:
@@ -41,7 +41,6 @@ def find(folder: Path) -> int | None:
 
 def is_server(pid: int, folder: Path) -> bool:
     """Whether `pid` is a live postgres that serves `folder`."""
-    _reap(pid)
     try:
         process = psutil.Process(pid)
         if process.name() != "postgres" or process.status() == psutil.STATUS_ZOMBIE:
@@ -61,8 +60,12 @@ def set_aside(folder: Path) -> None:
             (folder / name).replace(folder / f"{name}.stale")
 
 
-def start(folder: Path, programs: Path, account: Account, log: Path) -> subprocess.Popen[bytes]:
+def start(
+    folder: Path, programs: Path, account: Account, log: Path, serving: FileLock
+) -> subprocess.Popen[bytes]:
     """Start the server of `folder`; it is not ready yet.
+
+    It and all its children inherit `serving`, so that lock is held as long as any of them lives.
 
     Raises:
         OSError: its program cannot be executed, or the log cannot be written.
@@ -76,15 +79,17 @@ def start(folder: Path, programs: Path, account: Account, log: Path) -> subproce
             cwd=folder,
             env=ENVIRONMENT,
             start_new_session=True,  # the terminal's ctrl+c is for the console
+            pass_fds=[serving.fileno()],
             **account.identity(),
         )
-    _children[process.pid] = process
+    _children[folder] = process
     return process
 
 
-def interrupt(pid: int, folder: Path) -> None:
+def interrupt(folder: Path) -> None:
     """Ask the server to shut down fast: running transactions roll back, nothing committed is lost."""
-    if is_server(pid, folder):
+    pid = find(folder)
+    if pid is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGINT)
 
@@ -121,7 +126,9 @@ def _log_file(log: Path) -> BinaryIO:
     return os.fdopen(file, "ab")
 
 
-def _reap(pid: int) -> None:
-    child = _children.get(pid)
+def reaped(folder: Path) -> bool:
+    """Whether the server of `folder`, if this process started it, has ended and left no zombie."""
+    child = _children.get(folder)
     if child is not None and child.poll() is not None:
-        del _children[pid]
+        del _children[folder]
+    return folder not in _children

@@ -58,7 +58,7 @@ class EmbeddedServer:
                     self._abandon()
                     raise
         except OSError as error:
-            raise DatabaseUnavailable(f"The data folder {self.folder} cannot be used: {error}.") from error
+            raise self._unusable(error) from error
 
     async def revive(self) -> None:
         """Start the server again if it died under its users.
@@ -66,16 +66,23 @@ class EmbeddedServer:
         Raises:
             DatabaseUnavailable: it does not start.
         """
-        async with self._alone():
-            await starting.ensure_running(self.folder, self._log, self._on_state)
+        try:
+            async with self._alone():
+                await starting.ensure_running(self.folder, self._log, self._on_state)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     async def leave(self) -> None:
         """Stop counting as a user. The last one stops the server."""
         if self._user is None:
             return
-        async with self._alone():
-            if self._count_out():
-                await starting.stop(self.folder, self._on_state)
+        try:
+            async with self._alone():
+                if self._count_out():
+                    await starting.stop(self.folder, self._on_state)
+        except OSError as error:  # the folder was removed: the server notices that by itself
+            self._count_out()
+            raise self._unusable(error) from error
 
     def _alone(self) -> AbstractAsyncContextManager[None]:
         return exclusive(
@@ -92,10 +99,16 @@ class EmbeddedServer:
         except psycopg.OperationalError as error:
             raise unavailable(address, error) from None
 
+    def _unusable(self, error: OSError) -> DatabaseUnavailable:
+        return DatabaseUnavailable(
+            f"The data folder {self.folder} cannot be used: {error}.",
+            remedy="`noctuary locate` tells where it is; XDG_DATA_HOME moves it.",
+        )
+
     def _abandon(self) -> None:
         """After a failed start: leave no server behind that nobody uses."""
-        if self._count_out() and (pid := process.find(self.folder)) is not None:
-            process.interrupt(pid, self.folder)
+        if self._count_out():
+            process.interrupt(self.folder)
 
     def _count_in(self) -> FileLock:
         user = FileLock(self._users_file)

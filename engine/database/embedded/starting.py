@@ -16,6 +16,7 @@ from engine.database.address import Address
 from engine.database.connecting import Connection, connect_raw, later
 from engine.database.embedded import cluster, process
 from engine.database.embedded.account import account_for, give
+from engine.database.embedded.flock import FileLock
 from engine.database.embedded.locate import programs_for
 from engine.database.embedded.socketpath import SocketFolder
 from engine.errors import DatabaseUnavailable
@@ -30,13 +31,13 @@ DATABASE = "noctuary"
 
 # Replaying the log after a crash is bounded by max_wal_size, but a slow disk takes minutes for it.
 START_SECONDS = 900.0
-# A live server whose socket is silent is about to answer, about to end, or stuck.
-MUTE_SECONDS = 60.0
-# Backends of a killed server end when they next look: at once, unless in a long statement.
-LEFTOVER_SECONDS = 60.0
+# A live server whose socket is silent is about to answer, about to end, or stuck. After kill -9 of
+# its first process, the others end when they next look: at once, unless in a long statement.
+MUTE_SECONDS = 120.0
 STOP_SECONDS = 60.0
+# What is over by then is not worth a word on the screen.
+_QUIET_SECONDS = 0.5
 
-_LEFTOVER = "pre-existing shared memory block"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 
@@ -52,13 +53,20 @@ class Pause:
     """Growing waits up to a deadline."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = asyncio.get_running_loop().time() + seconds
+        self._clock = asyncio.get_running_loop().time
+        self._start = self._clock()
+        self._seconds = seconds
         self._next = _FIRST_PAUSE
 
     @property
     def over(self) -> bool:
         """Whether the deadline has passed."""
-        return asyncio.get_running_loop().time() > self._end
+        return self._clock() - self._start > self._seconds
+
+    @property
+    def worth_a_word(self) -> bool:
+        """Whether it takes long enough for the user to wonder."""
+        return self._clock() - self._start > _QUIET_SECONDS
 
     async def wait(self) -> None:
         """The next pause."""
@@ -68,9 +76,9 @@ class Pause:
 
 async def ensure_cluster(folder: Path, on_state: OnState) -> None:
     """See to it that `folder` is a data folder; make one where there is none."""
+    account = account_for(folder)
     if not cluster.exists(folder):
         on_state("making the database")
-        account = account_for(folder)
         await cluster.make(folder, programs_for(account), account)
 
 
@@ -80,14 +88,24 @@ async def ensure_running(folder: Path, log: Path, on_state: OnState) -> None:
     Raises:
         DatabaseUnavailable: it does not start, or does not answer in time.
     """
-    socket = SocketFolder(folder)
+    socket, serving = SocketFolder(folder), FileLock(serving_file(folder))
     try:
         address = Address.of_folder(str(folder), socket.host, DATABASE)
-        if not await _comes_up(address, folder, on_state):
+        if not await _comes_up(address, folder, serving, on_state):
             on_state("starting the database")
-            await _launch(address, folder, log, on_state)
+            await _launch(address, folder, log, serving, on_state)
     finally:
+        serving.release()
         socket.close()
+
+
+def serving_file(folder: Path) -> Path:
+    """The lock file that every process of the server holds.
+
+    It tells for certain whether one lives, which a pid cannot: not when the number was used again,
+    not when the first process was killed and others still write, and not from another container.
+    """
+    return folder.with_name(f"{folder.name}.serving")
 
 
 async def ensure_database(address: Address, maintenance: Address) -> None:
@@ -107,61 +125,57 @@ async def ensure_database(address: Address, maintenance: Address) -> None:
 
 
 async def stop(folder: Path, on_state: OnState) -> None:
-    """Shut the server of `folder` down and wait until it has ended."""
-    pid = process.find(folder)
-    if pid is None:
-        return
-    process.interrupt(pid, folder)
-    pause = Pause(STOP_SECONDS)
-    while process.is_server(pid, folder):
-        if pause.over:  # it ends on its own; whoever starts next waits for that
-            on_state("the database server is still writing to the disk")
-            return
-        await pause.wait()
+    """Shut the server of `folder` down and wait until the last of its processes has ended."""
+    serving, pause = FileLock(serving_file(folder)), Pause(STOP_SECONDS)
+    try:
+        process.interrupt(folder)
+        while not (serving.try_exclusive() and process.reaped(folder)):
+            if pause.over:  # it ends on its own; whoever starts next waits for that
+                return
+            if pause.worth_a_word:
+                on_state("the database is writing to the disk")
+            await pause.wait()
+    finally:
+        serving.release()
 
 
-async def _comes_up(address: Address, folder: Path, on_state: OnState) -> bool:
-    """Whether a live server answers; False when there is none, so that one may be started."""
+async def _comes_up(address: Address, folder: Path, serving: FileLock, on_state: OnState) -> bool:
+    """Whether a live server answers; False when there is none: `serving` is ours then."""
     patience, mute = Pause(START_SECONDS), Pause(MUTE_SECONDS)
     while True:
         answer = await _ask(address)
         if answer is Answer.READY:
             return True
-        pid = process.find(folder)
-        if answer is Answer.SILENCE and pid is None:
+        silent = answer is Answer.SILENCE
+        if silent and serving.try_exclusive():
             return False
-        if patience.over or (answer is Answer.SILENCE and mute.over):
+        if patience.over or (silent and mute.over):
             raise DatabaseUnavailable(
-                f"The database server of {folder} (process {pid}) runs, but does not answer.",
-                remedy="Wait for it to end, or end that process, and start again.",
+                f"The database server of {folder} (process {process.find(folder)}) does not answer.",
+                remedy="Wait for it to end, or end it, and start again.",
             )
-        on_state("the database is recovering" if answer is Answer.LATER else "waiting for the database")
+        if patience.worth_a_word:
+            on_state("waiting for the database to end" if silent else "the database is recovering")
         await patience.wait()
 
 
-async def _launch(address: Address, folder: Path, log: Path, on_state: OnState) -> None:
+async def _launch(address: Address, folder: Path, log: Path, serving: FileLock, on_state: OnState) -> None:
     account = account_for(folder)
     programs = programs_for(account)
     give(folder, account)
+    process.reaped(folder)
     process.rotate(log)
-    leftovers = Pause(LEFTOVER_SECONDS)
-    while True:
-        process.set_aside(folder)
-        since = process.log_size(log)
-        try:
-            server = process.start(folder, programs, account, log)
-        except OSError as error:
-            raise DatabaseUnavailable(f"The database server cannot be started: {error}.") from error
-        if await _ready(server, address, on_state):
-            return
-        words = process.last_words(log, since)
-        if _LEFTOVER not in words or leftovers.over:
-            raise DatabaseUnavailable(
-                f"The database server of {folder} does not start: {words or 'it gave no reason'}.",
-                remedy=f"Its log is {log}.",
-            )
-        on_state("waiting for the last processes of the killed database")
-        await leftovers.wait()
+    process.set_aside(folder)
+    since = process.log_size(log)
+    try:
+        server = process.start(folder, programs, account, log, serving)
+    except OSError as error:
+        raise DatabaseUnavailable(f"The database server cannot be started: {error}.") from error
+    if not await _ready(server, address, on_state):
+        words = process.last_words(log, since) or "it gave no reason"
+        raise DatabaseUnavailable(
+            f"The database server of {folder} does not start: {words}.", remedy=f"Its log is {log}."
+        )
 
 
 async def _ready(server: subprocess.Popen[bytes], address: Address, on_state: OnState) -> bool:
@@ -171,10 +185,10 @@ async def _ready(server: subprocess.Popen[bytes], address: Address, on_state: On
         answer = await _ask(address)
         if answer is Answer.READY:
             return True
-        if answer is Answer.LATER:
-            on_state("the database is recovering")
         if patience.over:
             raise DatabaseUnavailable(f"The database server at {address.where} does not become ready.")
+        if patience.worth_a_word:
+            on_state("the database is recovering")
         await patience.wait()
     return False
 
