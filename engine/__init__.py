@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from engine.activity import ActivityLog
 from engine.services import Services
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
     from engine.database import Change, Database
     from engine.inbox import Inbox
     from engine.models.embedding.base import Embedder

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine.notes.model import DriftCause
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from engine.database import Database
     from engine.notes import Notes
 

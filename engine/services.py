@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds until a service that fell is started again: doubled at each fall, up to the longest."""
@@ -39,10 +42,9 @@ class Services:
         while True:
             started = loop.time()
             try:
-                await run()
-                return
+                return await run()
             # Whatever fells a service is logged in full and shown; the other services go on.
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 self.faults[name] = _sentence(error)
                 _log.error("%s stopped: %s", name, _sentence(error), exc_info=error)
             if loop.time() - started > LONGEST_PAUSE:

@@ -6,11 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
@@ -35,6 +31,9 @@ from engine.notes.model import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from pathlib import Path
+
     from engine.database import Database
     from engine.models.embedding.base import Embedder
     from engine.notes.backlog import Backlog
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
 MAINTENANCE_INTERVAL = 60.0
 """Seconds between looks at what wants tidying: lapsed leases, old jobs, small segments."""
 
-_log = logging.getLogger("noctuary.notes")
+PROGRESS_INTERVAL = 0.25
+"""Seconds between reports to a caller that waits for the work to be done."""
 
 _INDEX_COUNTS = """
     SELECT (SELECT count(*) FROM folder), (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),
@@ -262,12 +262,12 @@ class Notes:
             await self._reporting(self._backlog.run_until_idle(), on_progress)
 
     async def _reporting(
-        self, work: asyncio.Future[None] | object, on_progress: Callable[[NotesStatus], None] | None
+        self, work: Coroutine[None, None, None], on_progress: Callable[[NotesStatus], None] | None
     ) -> None:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+        task = asyncio.create_task(work)
         try:
             while not task.done():
-                await asyncio.wait({task}, timeout=0.25)
+                await asyncio.wait({task}, timeout=PROGRESS_INTERVAL)
                 if on_progress is not None:
                     on_progress(await self.status())
             await task

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ from engine.notes import jobs
 from engine.notes.model import EmbeddingProgress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from psycopg import AsyncConnection
 
     from engine.database import Database
@@ -111,7 +112,8 @@ class Backlog:
             if await self.step():
                 continue
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), IDLE_WAIT)
+                async with asyncio.timeout(IDLE_WAIT):  # wait_for of Python 3.11 can lose a cancellation
+                    await self._wake.wait()
 
     async def run_until_idle(self) -> None:
         """Embed until nothing is left that no other process has in hand."""
@@ -144,7 +146,7 @@ class Backlog:
             self.trouble = None
         except ModelError as error:
             if len(rows) == 1:
-                _log.error("a passage could not be embedded: %s", error)  # noqa: TRY400  no traceback for users
+                _log.error("a passage could not be embedded: %s", error)
                 await connection.execute(_FAIL, (str(error), self.model, rows[0][0]))
                 return
             for row in rows:
@@ -157,9 +159,9 @@ class Backlog:
     def rate(self) -> float:
         """Passages a second over the last minute, 0 when nothing was embedded in it."""
         now = time.monotonic()
-        while self._finished and now - self._finished[0][0] > 60:  # noqa: PLR2004  the minute
+        while self._finished and now - self._finished[0][0] > 60:
             self._finished.popleft()
-        if len(self._finished) < 2:  # noqa: PLR2004  a rate needs two points
+        if len(self._finished) < 2:
             return 0.0
         span = self._finished[-1][0] - self._finished[0][0]
         return sum(count for _, count in list(self._finished)[1:]) / span if span > 0 else 0.0

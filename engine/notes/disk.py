@@ -9,12 +9,13 @@ import os
 import stat
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import NoteError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pathspec import GitIgnoreSpec
 
 SUFFIXES = (".md", ".markdown")
@@ -107,19 +108,11 @@ def _list_one(root: Path, relative: str, ignored: Ignored, found: Listing, pendi
     if any(child.name == ".gitignore" for child in children):
         ignored.read(relative)
     for child in children:
-        name = child.name
-        if name.startswith("."):
+        if child.name.startswith("."):
             continue
-        path = prefix + name
+        path = prefix + child.name
         try:
-            if child.is_dir(follow_symlinks=False):
-                if not ignored.is_out(path, folder=True):
-                    pending.append(path)
-            elif name.lower().endswith(SUFFIXES) and not ignored.is_out(path, folder=False):
-                path.encode("utf-8")
-                status = child.stat()
-                if stat.S_ISREG(status.st_mode):
-                    found.files[path] = stamp_of(status)
+            _take(child, path, ignored, found, pending)
         except FileNotFoundError:
             continue  # gone since the folder was read, or a link to nothing
         except UnicodeEncodeError:
@@ -127,6 +120,19 @@ def _list_one(root: Path, relative: str, ignored: Ignored, found: Listing, pendi
             found.unreadable[shown] = "its name is not UTF-8; rename it"
         except OSError as error:
             found.unreadable[path] = error.strerror or str(error)
+
+
+def _take(
+    child: os.DirEntry[str], path: str, ignored: Ignored, found: Listing, pending: list[str]
+) -> None:
+    if child.is_dir(follow_symlinks=False):
+        if not ignored.is_out(path, folder=True):
+            pending.append(path)
+    elif child.name.lower().endswith(SUFFIXES) and not ignored.is_out(path, folder=False):
+        path.encode("utf-8")
+        status = child.stat()
+        if stat.S_ISREG(status.st_mode):
+            found.files[path] = stamp_of(status)
 
 
 def hidden(relative: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -20,6 +19,8 @@ from engine.notes.jobs import Wanted
 from engine.notes.model import DriftCause, DriftReport, DriftRow, Folder, FolderProblem, JobKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from psycopg import AsyncConnection
 
     from engine.database import Database
@@ -224,7 +225,7 @@ async def _other_model(connection: AsyncConnection, folder: Folder, model: int |
     if not row or not row[0]:
         return {}
     cursor = await connection.execute(_OTHER_MODEL, {"model": model, "folder": folder.id})
-    return {path: name for path, name in await cursor.fetchall()}  # noqa: C416  rows are tuples
+    return dict(await cursor.fetchall())
 
 
 def _rows(result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, str]) -> list[DriftRow]:

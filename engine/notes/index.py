@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.notes import jobs
-from engine.notes.prepare import Content, Gone, PassageText
 from engine.notes.model import FolderId, JobId
+from engine.notes.prepare import Content, Gone, PassageText
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from psycopg import AsyncConnection
 
 _POSTING = struct.Struct("<iHB")
@@ -246,7 +247,8 @@ async def _add_segment(connection: AsyncConnection, passages: Sequence[tuple[int
         (len(passages), sum(text.length for _, text in passages)),
     )
     row = await cursor.fetchone()
-    assert row is not None  # noqa: S101  INSERT … RETURNING of one row
+    if row is None:
+        raise AssertionError("INSERT … RETURNING gave no row")
     rows = await asyncio.to_thread(posting_rows, row[0], passages)
     async with connection.cursor().copy(
         "COPY posting (term, segment, data) FROM STDIN (FORMAT binary)"
@@ -266,13 +268,13 @@ def posting_rows(segment: int, passages: Iterable[tuple[int, PassageText]]) -> b
     for passage, text in sorted(passages, key=lambda pair: pair[0]):
         length = text.length
         for term, count in text.terms.items():
-            entry = pack(passage, length, count if count < 256 else 255)  # noqa: PLR2004  one byte
+            entry = pack(passage, length, min(count, 255))
             buffer = buffers.get(term)
             if buffer is None:
                 buffers[term] = bytearray(entry)
             else:
                 buffer += entry
-    parts = [b"PGCOPY\n\xff\r\n\0", struct.pack("!ii", 0, 0)]
+    parts: list[bytes | bytearray] = [b"PGCOPY\n\xff\r\n\0", struct.pack("!ii", 0, 0)]
     middle = struct.pack("!ii", 4, segment)
     for term, buffer in sorted(buffers.items()):
         word = term.encode()

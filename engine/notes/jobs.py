@@ -7,7 +7,6 @@ carries a lease; when it lapses the job waits again, and after MAX_ATTEMPTS clai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING
 from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from psycopg import AsyncConnection
 
 MAX_ATTEMPTS = 3

@@ -6,21 +6,22 @@ Both rank passages (distinct texts), not places: a passage that stands in many f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.notes.backlog import vector_text
 from engine.notes.scope import unpacked
 from engine.text.ranking import POSTING, score
-from engine.text.tokens import Phrase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
     from psycopg import AsyncConnection
 
     from engine.models.embedding.base import Vectors
+    from engine.text.tokens import Phrase
 
 EXACT_WITHIN = 10_000
 """Passages of a filter up to which every distance is computed: always complete, and 16 ms at most

@@ -6,12 +6,14 @@ Times are aware datetimes in UTC; distances are cosine distances (0 the same, 2 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from pathlib import Path
 
 FolderId = NewType("FolderId", int)
 FileId = NewType("FileId", int)

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.errors import NoteError
 from engine.notes import disk
 from engine.notes.chunking import Chunk, chunk, decode
-from engine.notes.jobs import Claimed
 from engine.text.tokens import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engine.notes.jobs import Claimed
 
 MAX_LENGTH = 65_535
 """A passage's length in terms as its postings can hold it (two bytes)."""

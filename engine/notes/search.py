@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelError, QueryError
 from engine.notes import lists
@@ -16,6 +15,8 @@ from engine.text import ranking
 from engine.text.tokens import Query, match_spans, parse_query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from psycopg import AsyncConnection
 
     from engine.database import Database
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Citations one search gives at most."""
+
+POOL = 100
+"""Passages each list contributes to the fusion."""
+
+VECTOR_SHARE = 0.4
+"""The vector list's share of the fused score where the model reads the query's language."""
 
 LONGEST_QUERY = 2_000
 """Characters of a query that are read; a pasted page is not a question."""
@@ -108,8 +115,45 @@ class Searcher:
         nearest: list[tuple[int, float]] = []
         if vector is not None and self.model is not None:
             nearest = await lists.by_vector(connection, self.model, vector, only, POOL)
-        fused = ...
-        return await self._cite(connection, fused, query, scope)
+        share = VECTOR_SHARE * self._embedder.reads(query.text) if keyword else 1.0
+        fused = ranking.fuse(keyword, nearest, share)
+        hits = await self._within(connection, asked, query, vector, fused)
+        return await self._cite(connection, asked, hits, query, scope)
+
+    async def _within(
+        self,
+        connection: AsyncConnection,
+        asked: Asked,
+        query: Query,
+        vector: Vectors | None,
+        fused: Sequence[ranking.Fused],
+    ) -> list[ranking.Fused]:
+        """The hits that are near enough to be evidence, with the distance of each that has a vector."""
+        if vector is None or self.model is None:
+            return list(fused[: asked.k])
+        unknown = [hit.id for hit in fused if hit.distance is None]
+        known = dict(await lists.distances(connection, self.model[0], vector, unknown, len(unknown)))
+        limit = asked.max_distance if asked.max_distance is not None else self._embedder.default_distance
+        hits = [replace(hit, distance=known.get(hit.id)) if hit.distance is None else hit for hit in fused]
+        return [hit for hit in hits if hit.distance is None or hit.distance <= limit][: asked.k]
+
+    async def _cite(
+        self,
+        connection: AsyncConnection,
+        asked: Asked,
+        hits: Sequence[ranking.Fused],
+        query: Query,
+        scope: Scope,
+    ) -> tuple[Citation, ...]:
+        """Each hit at the place where it stands: in the newest file, when it stands in several."""
+        cursor = await connection.execute(
+            _PLACES,
+            {"passages": [hit.id for hit in hits], "files": None if scope.files is None else list(scope.files)},
+        )
+        places = {row[0]: row[1:] for row in await cursor.fetchall()}
+        return tuple(
+            _citation(hit, places[hit.id], query, prefix=asked.prefix) for hit in hits if hit.id in places
+        )
 
     async def _terms(self, connection: AsyncConnection, query: Query, prefix: bool) -> list[str]:
         """The query's terms; an unfinished last word stands for the words that it may become."""
@@ -122,5 +166,28 @@ class Searcher:
 def _check(asked: Asked) -> None:
     if not 1 <= asked.k <= MOST:
         raise QueryError(f"k is {asked.k}.", remedy=f"Ask for 1 to {MOST} citations.")
-    if asked.max_distance is not None and not 0 <= asked.max_distance <= 2:  # noqa: PLR2004  cosine distance
+    if asked.max_distance is not None and not 0 <= asked.max_distance <= 2:
         raise QueryError(f"The distance is {asked.max_distance}.", remedy="A cosine distance is 0 to 2.")
+
+
+def _citation(hit: ranking.Fused, place: Sequence[Any], query: Query, *, prefix: bool) -> Citation:
+    heading, text, path, folder, line_start, line_end, copies = place
+    return Citation(
+        folder=Path(folder),
+        path=path,
+        line_start=line_start,
+        line_end=line_end,
+        text=text,
+        distance=hit.distance,
+        score=hit.score,
+        heading=tuple(heading.split("\n")) if heading else (),
+        matches=match_spans(text, query, prefix=prefix),
+        copies=copies,
+        explanation=Explanation(
+            hit.keyword_rank,
+            hit.keyword_score,
+            hit.vector_rank,
+            hit.distance if hit.vector_rank is not None else None,
+            hit.score,
+        ),
+    )

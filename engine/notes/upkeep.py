@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.notes import jobs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from psycopg import AsyncConnection
 
     from engine.database import Database
@@ -100,7 +101,7 @@ async def purge(connection: AsyncConnection) -> int:
         return 0
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))")
     cursor = await connection.execute(_GONE, (KEEP_ORPHANS,))
-    gone = {passage: length for passage, length in await cursor.fetchall()}  # noqa: C416  rows are tuples
+    gone: dict[int, int] = dict(await cursor.fetchall())
     cursor = await connection.execute("SELECT id FROM segment ORDER BY id")
     for (segment,) in await cursor.fetchall():
         await _thin(connection, segment, gone)

@@ -13,9 +13,8 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.notes import disk, drift, jobs
@@ -23,6 +22,9 @@ from engine.notes.jobs import Wanted
 from engine.notes.model import Folder, JobKind, WatchMode, WatchState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
     from engine.database import Database
     from engine.settings import Settings
 
@@ -68,7 +70,7 @@ _REMOTE = {
 _log = logging.getLogger("noctuary.watcher")
 
 
-class _RootReplaced(Exception):  # noqa: N818  a signal within this module
+class _RootReplaced(Exception):
     """The root is not the folder that is being watched any more."""
 
 
@@ -144,7 +146,7 @@ class FolderWatcher:
         if self._settings.watch == "polling":
             return "set by `watch`"
         now = time.monotonic()
-        self._deaths = [death for death in self._deaths if now - death < 60]  # noqa: PLR2004  the minute
+        self._deaths = [death for death in self._deaths if now - death < 60]
         if len(self._deaths) >= DEATHS:
             return "file events failed repeatedly"
         if self._settings.watch == "auto" and (kind := remote_kind(self.folder.path)):
@@ -225,9 +227,9 @@ class FolderWatcher:
             if relative == ".":
                 folders.add("")
                 continue
-            name = os.path.basename(relative)  # noqa: PTH119  a string is all that is needed
+            name = os.path.basename(relative)
             if name == ".gitignore":
-                folders.add(os.path.dirname(relative))  # noqa: PTH120
+                folders.add(os.path.dirname(relative))
                 continue
             if relative.startswith("..") or disk.hidden(relative):
                 continue
@@ -239,7 +241,7 @@ class FolderWatcher:
     ) -> None:
         try:
             relative.encode("utf-8")
-            status = os.stat(path)  # noqa: PTH116  the path is a string from the watcher
+            status = os.stat(path)
         except UnicodeEncodeError:
             folders.add("")
         except OSError:
@@ -248,7 +250,7 @@ class FolderWatcher:
             else:
                 folders.add(relative)  # perhaps a folder of notes that was moved away
         else:
-            if os.path.isdir(path):  # noqa: PTH112
+            if os.path.isdir(path):
                 folders.add(relative)
             elif disk.is_note(name):
                 wanted.append(Wanted(JobKind.INGEST_PATH, relative, status.st_mtime_ns))
@@ -274,15 +276,14 @@ class FolderWatcher:
                 await self._survey(below)
             waits = [times[0] for times in self._due.values()]
             timeout = max(0.0, min(waits) - time.monotonic()) if waits else None
-            try:
-                await asyncio.wait_for(self._due_changed.wait(), timeout)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):  # wait_for of Python 3.11 can lose a cancellation
+                    await self._due_changed.wait()
 
     async def _survey_regularly(self, mode: WatchMode) -> None:
         while mode is WatchMode.EVENTS:
             # The jitter keeps many folders and processes from walking the disk at once.
-            await asyncio.sleep(self._settings.reconcile_interval * random.uniform(0.9, 1.1))  # noqa: S311
+            await asyncio.sleep(self._settings.reconcile_interval * random.uniform(0.9, 1.1))
             self.survey_soon()
 
     async def _survey(self, below: str) -> None:
@@ -311,7 +312,7 @@ class FolderWatcher:
 
 def _event_faults() -> tuple[type[Exception], ...]:
     """What watchfiles raises when it cannot watch: no more watches, or a fault of its own."""
-    from watchfiles import WatchfilesRustInternalError
+    from watchfiles._rust_notify import WatchfilesRustInternalError
 
     return (WatchfilesRustInternalError, OSError)
 

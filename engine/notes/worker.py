@@ -11,17 +11,18 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import DatabaseUnavailable
 from engine.notes import index, jobs
-from engine.notes.jobs import Claimed
 from engine.notes.prepare import Content, Faulty, Gone, Prepared, Unready, prepare
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from engine.database import Database
+    from engine.notes.jobs import Claimed
 
 BATCH = 256
 """Jobs a transaction: large enough that postings pack well, small enough that a save during a first
@@ -50,7 +51,7 @@ class Worker:
         self._lease = lease
         self._model = model
         self._wake = asyncio.Event()
-        self._held: set[jobs.JobId] = set()
+        self._held: set[JobId] = set()
         self._handover: asyncio.Queue[list[Prepared]] = asyncio.Queue(maxsize=1)
 
     def wake(self) -> None:
@@ -90,8 +91,7 @@ class Worker:
             self._wake.clear()
             claimed = await self._claim()
             if not claimed:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), await self._pause())
+                await self._wait(await self._pause())
                 continue
             async with self._database.connection() as connection:
                 known = await index.known_hashes(connection, claimed)
@@ -103,6 +103,11 @@ class Worker:
             claimed = await jobs.claim(connection, self.name, limit=BATCH, lease=self._lease)
         self._held.update(job.id for job in claimed)
         return claimed
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
+                await self._wake.wait()
 
     async def _pause(self) -> float:
         async with self._database.connection() as connection:
