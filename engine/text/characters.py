@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 
 HAN = (
     r"\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -33,8 +34,24 @@ INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 PICTOGRAPHS = r"\u2600-\u27bf\u2b50\u2b55\U0001f300-\U0001faff"
 """Emoji: each is a word of its own, because notes are tagged with them."""
 
-_WITH_MARKS = ((0x300, 0xFE30), (0x101FD, 0x11FFF), (0x16AF0, 0x1E94B))
-"""Where Unicode has marks outside the variation selectors; looking only here keeps the import fast."""
+_WITH_MARKS = (
+    *((0x300, 0x370), (0x483, 0x48A), (0x591, 0x1E00), (0x20D0, 0x20F1), (0x2CEF, 0x2E00), (0x302A, 0x309B)),
+    *((0xA66F, 0xAC00), (0xFB1E, 0xFB1F), (0xFE20, 0xFE30), (0x101FD, 0x101FE), (0x102E0, 0x1037B)),
+    *((0x10A01, 0x12000), (0x13430, 0x13460), (0x16AF0, 0x17000), (0x1BC9D, 0x1BC9F), (0x1CF00, 0x1E94B)),
+)
+"""Where Unicode has marks outside the variation selectors; looking only here takes milliseconds."""
+
+
+@cache
+def marks() -> str:
+    """Marks of every script: vowel signs and accents belong to words, but no letter class has them."""
+    points = [
+        point
+        for start, end in _WITH_MARKS
+        for point in range(start, end)
+        if unicodedata.category(chr(point)) in {"Mn", "Mc", "Me"}
+    ]
+    return _ranges(points) + r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
 
 def _ranges(points: list[int]) -> str:
@@ -45,21 +62,6 @@ def _ranges(points: list[int]) -> str:
         if point == last + 1:
             last = point
             continue
-        parts.append(f"\\U{first:08x}-\\U{last:08x}")
+        parts.append(f"{chr(first)}-{chr(last)}")
         first = last = point
     return "".join(parts)
-
-
-def _marks() -> str:
-    """Marks of every script: vowel signs and accents belong to words, but no letter class has them."""
-    return _ranges(
-        [
-            point
-            for start, end in _WITH_MARKS
-            for point in range(start, end)
-            if unicodedata.category(chr(point)) in {"Mn", "Mc", "Me"}
-        ]
-    )
-
-
-MARKS = _marks() + r"\ufe00-\ufe0f\U000e0100-\U000e01ef"

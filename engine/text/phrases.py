@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.text.characters import MARKS, SUPERSCRIPTS, UNSEGMENTED
+from engine.text.characters import SUPERSCRIPTS
 from engine.text.words import (
     DROPPED,
     SHORTEST_AT_APOSTROPHE,
@@ -16,6 +16,7 @@ from engine.text.words import (
     fold,
     is_pictograph,
     is_unsegmented,
+    parts,
     smallest_terms,
 )
 
@@ -26,33 +27,20 @@ _GAP = r"(?:(?!\r?\n[ \t]{0,8}\r?\n)[\W_]){%d,24}"
 """What may stand between two words of a phrase: white space, one line break, punctuation, Markdown's signs,
 but not a blank line. The bound and the plain alternatives keep matching linear."""
 
-_LETTER = rf"[^\W_{UNSEGMENTED}]"
-_APART = re.compile(rf"(?<!{_LETTER})(?<![{MARKS}])"), re.compile(rf"(?!{_LETTER}|[{MARKS}])")
-_SHORT_APART = (
-    re.compile(rf"(?<!{_LETTER})(?<![{MARKS}])(?<!{_LETTER}['\u2019])"),
-    re.compile(rf"(?!{_LETTER}|[{MARKS}])(?!['\u2019]{_LETTER})"),
-)
-"""What must hold before and after a word. Compiled once, not in each phrase, for they are large.
-
-A short word is no part of an elision: the `l` of `l'homme` is no word, in the index as here.
-"""
-_ANYWHERE = re.compile("")
-
-_Borders = tuple["re.Pattern[str]", "re.Pattern[str]"]
-
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """Words that must stand next to each other.
 
     `words` are the words folded; `terms` are index terms that every text with the phrase has, to narrow
-    down the candidates. `found_in` decides.
+    down the candidates. `found_in` decides. `borders` says of each word whether its first and its last
+    part are short; it is None for a word that has no borders, such as a run of Chinese.
     """
 
     words: tuple[str, ...]
     terms: tuple[str, ...]
     pattern: re.Pattern[str]
-    borders: tuple[_Borders, ...]
+    borders: tuple[tuple[bool, bool] | None, ...]
 
     def found_in(self, text: str) -> bool:
         """Whether the phrase stands in a text: whatever its case and width, across a line break too."""
@@ -65,10 +53,34 @@ class Phrase:
         return False
 
     def _stands_apart(self, folded: str, match: re.Match[str]) -> bool:
-        return all(
-            before.match(folded, match.start(number)) and after.match(folded, match.end(number))
-            for number, (before, after) in enumerate(self.borders, 1)
-        )
+        """Whether each word of a match is a word there, and not a part of a longer one."""
+        for number, short in enumerate(self.borders, 1):
+            if short is None:
+                continue
+            start, end = match.span(number)
+            before, after = folded[max(0, start - 2) : start][::-1], folded[end : end + 2]
+            if _belongs_to(before, short=short[0]) or (
+                folded[end - 1] not in "+#" and _belongs_to(after, short=short[1])
+            ):
+                return False
+        return True
+
+
+def _belongs_to(beside: str, *, short: bool) -> bool:
+    """Whether the characters next to a word, nearest first, make it part of a longer one.
+
+    A short word is no part of an elision: the `l` of `l'homme` is no word, in the index as here.
+    """
+    if not beside:
+        return False
+    elided = short and beside[0] in "'\u2019" and _is_letter(beside[1:])
+    return elided or _is_letter(beside[0])
+
+
+def _is_letter(character: str) -> bool:
+    if character.isalnum():
+        return not is_unsegmented(character)
+    return bool(character) and not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
 def _fold_text(text: str) -> str:
@@ -106,12 +118,11 @@ _ALTERNATIVES = {
 }
 
 
-def _borders(word: str) -> _Borders:
+def _borders(word: str) -> tuple[bool, bool] | None:
     if not _has_borders(word):
-        return _ANYWHERE, _ANYWHERE
-    folded = fold(word.translate(UNIFIED))
-    before, after = _SHORT_APART if len(folded) < SHORTEST_AT_APOSTROPHE else _APART
-    return before if folded[0].isalnum() else _ANYWHERE, after if folded[-1] not in "+#" else _ANYWHERE
+        return None
+    found = parts(word)
+    return len(fold(found[0])) < SHORTEST_AT_APOSTROPHE, len(fold(found[-1])) < SHORTEST_AT_APOSTROPHE
 
 
 def _word_pattern(word: str) -> str:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from itertools import chain, pairwise
 
 from engine.text.characters import (
     HAN,
     HANGUL,
     INVISIBLE,
-    MARKS,
     PICTOGRAPHS,
     SUPERSCRIPTS,
     UNSEGMENTED,
+    marks,
 )
 
 MAX_TERM = 64
@@ -32,17 +33,22 @@ _REMEMBERED = 1 << 16
 _MAX_HUMPS = 8
 """A word with more changes of case than this is an encoded blob, not a name in camel case."""
 
-_LETTER = rf"[^\W_{UNSEGMENTED}{SUPERSCRIPTS}]"
-_PLAIN = rf"{_LETTER}+(?:[{MARKS}{INVISIBLE}]+{_LETTER}*)*"
-_JOINER = r"\\?(?:_+|[-.'\u2019\u2010\u2011\uff0d\uff0e\uff3f])"
-_PLUS, _SHARP = r"\\?[+\uff0b]", r"\\?[#\uff03]"
 
-_WORD = re.compile(
-    rf"(?:(?<![^\s\"'`(\[<,;:*/|])\.(?=[A-Za-z]))?{_PLAIN}(?:{_JOINER}{_PLAIN})*"
-    rf"(?:{_PLUS}{_PLUS}(?![\w+])|{_SHARP}(?![\w#]))?"
-    rf"|[{UNSEGMENTED}]+(?:\r?\n[{UNSEGMENTED}]+)*"
-    rf"|[{PICTOGRAPHS}]"
-)
+@cache
+def _word() -> re.Pattern[str]:
+    """A word in any script. Compiled when first needed: its classes are large, and start-up counts."""
+    letter = rf"[^\W_{UNSEGMENTED}{SUPERSCRIPTS}]"
+    plain = rf"{letter}+(?:[{marks()}{INVISIBLE}]+{letter}*)*"
+    joiner = r"\\?(?:_+|[-.'\u2019\u2010\u2011\uff0d\uff0e\uff3f])"
+    plus, sharp = r"\\?[+\uff0b]", r"\\?[#\uff03]"
+    return re.compile(
+        rf"(?:(?<![^\s\"'`(\[<,;:*/|])\.(?=[A-Za-z]))?(?=[^\W_])(?:(?:{joiner})?{plain})+"
+        rf"(?:{plus}{plus}(?![\w+])|{sharp}(?![\w#]))?"
+        rf"|[{UNSEGMENTED}]+(?:\r?\n[{UNSEGMENTED}]+)*"
+        rf"|[{PICTOGRAPHS}]"
+    )
+
+
 _ASCII_WORD = re.compile(
     r"[A-Za-z0-9]+(?:\\?(?:_+|[-.'])[A-Za-z0-9]+)*(?:\\?\+\\?\+(?![\w+])|\\?#(?![\w#]))?"
     r"|(?<![^\s\"'`(\[<,;:*/|])\.[A-Za-z][A-Za-z0-9]*(?:\\?(?:_+|[-.'])[A-Za-z0-9]+)*",
@@ -50,14 +56,25 @@ _ASCII_WORD = re.compile(
 )
 """The same for a text of ASCII only, which most are: several times as fast."""
 
-_PARTS = re.compile(rf"{_PLAIN}(?:['\u2019]{_PLAIN})*")
-_BETWEEN_APOSTROPHES = re.compile(_PLAIN)
+_PARTS = re.compile(r"[^-\\_.+#\u2010\u2011\uff0b\uff03\uff0d\uff0e\uff3f]+")
+_BETWEEN_APOSTROPHES = re.compile(r"[^'\u2019]+")
+"""What stands between the joiners of a word that is already found."""
+
 _VERSION = re.compile(r"[vV](?=[0-9])")
 _HUMP = re.compile(r"0*A+(?!a)0*|0*A?a+0*")
 _PLURAL_ACRONYM = re.compile(r"A+a$")
-_UNSEGMENTED = re.compile(rf"[{UNSEGMENTED}]")
-_SYLLABLE = re.compile(rf"[{HAN}{HANGUL}]")
 _PICTOGRAPH = re.compile(rf"[{PICTOGRAPHS}]")
+
+
+@cache
+def _unsegmented() -> re.Pattern[str]:
+    return re.compile(rf"[{UNSEGMENTED}]")
+
+
+@cache
+def _syllable() -> re.Pattern[str]:
+    return re.compile(rf"[{HAN}{HANGUL}]")
+
 
 _ARABIC_AND_HEBREW_POINTS = "\u0640" + "".join(
     map(chr, [*range(0x64B, 0x653), 0x670, *range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7])
@@ -81,7 +98,7 @@ def fold(word: str) -> str:
 
 def is_unsegmented(word: str) -> bool:
     """Whether a word found in a text is a run of a script that is indexed by pairs of characters."""
-    return _UNSEGMENTED.match(word) is not None
+    return not word.isascii() and _unsegmented().match(word) is not None
 
 
 def is_pictograph(word: str) -> bool:
@@ -91,12 +108,12 @@ def is_pictograph(word: str) -> bool:
 
 def find(text: str) -> list[str]:
     """The words of a text in order, as they stand there: identifiers whole, unsegmented scripts in runs."""
-    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+    return (_ASCII_WORD if text.isascii() else _word()).findall(text)
 
 
 def locate(text: str) -> list[tuple[int, int, str]]:
     """The same with the offsets of each word: (start, end, word)."""
-    pattern = _ASCII_WORD if text.isascii() else _WORD
+    pattern = _ASCII_WORD if text.isascii() else _word()
     return [(match.start(), match.end(), match[0]) for match in pattern.finditer(text)]
 
 
@@ -133,7 +150,7 @@ def terms_of_word(word: str) -> tuple[str, ...]:
 
 def smallest_terms(word: str) -> list[str]:
     """The terms that any text has in which the word stands, also inside a longer identifier."""
-    if _UNSEGMENTED.match(word):
+    if is_unsegmented(word):
         return [term for _, _, term in _pairs(word, singles=False) if len(term) > 1]
     if _PICTOGRAPH.match(word):
         return [word]
@@ -146,20 +163,25 @@ def analyse(word: str, *, singles: bool = False) -> list[tuple[int, int, str]]:
     `singles` adds the single characters of Han and Hangul runs, which the index has and a query of
     more than one character does not ask for.
     """
-    if _UNSEGMENTED.match(word):
+    if is_unsegmented(word):
         return _pairs(word, singles=singles)
     if _PICTOGRAPH.match(word):
         return [(0, len(word), word)]
-    parts = [(match.start(), match.end()) for match in _PARTS.finditer(word)]
+    spans = [match.span() for match in _PARTS.finditer(word)]
     found: list[tuple[int, int, str]] = []
-    if parts != [(0, len(word))]:
+    if spans != [(0, len(word))]:
         found.append((0, len(word), _bounded(fold(word.translate(UNIFIED)).replace("'", ""))))
-        if len(parts) > 1 and _VERSION.match(word):
+        if len(spans) > 1 and _VERSION.match(word):
             found.append((1, len(word), _bounded(fold(word[1:].translate(UNIFIED)))))
-            found.append((1, parts[0][1], _bounded(fold(word[1 : parts[0][1]]))))
-    for start, end in parts:
+            found.append((1, spans[0][1], _bounded(fold(word[1 : spans[0][1]]))))
+    for start, end in spans:
         found += [(start + low, start + high, term) for low, high, term in _part(word[start:end])]
     return found
+
+
+def parts(word: str) -> list[str]:
+    """The parts of an identifier as written, between its joiners and its apostrophes."""
+    return _BETWEEN_APOSTROPHES.findall("'".join(_PARTS.findall(word)))
 
 
 def _bounded(term: str) -> str:
@@ -175,7 +197,7 @@ def _pairs(run: str, *, singles: bool) -> list[tuple[int, int, str]]:
         return characters
     found = [(first[0], second[1], first[2] + second[2]) for first, second in pairwise(characters)]
     if singles:
-        found += [each for each in characters if _SYLLABLE.match(each[2])]
+        found += [each for each in characters if _syllable().match(each[2])]
     return found
 
 
