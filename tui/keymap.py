@@ -45,7 +45,7 @@ DEFAULTS: Mapping[str, str] = {
     "list.mark-all": "asterisk",
     "list.unmark": "u",
     "list.copy": "y",
-    "list.open": "e,enter",
+    "list.open": "enter,e",
     "list.refresh": "R",
     "search.preview": "v",
     "search.preview-down": "J",

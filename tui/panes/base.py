@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import Static
 
 from engine.errors import NoctuaryError
 from tui.actions import Actor
 from tui.messages import Flash
 from tui.text import content
+from tui.widgets.label import Label
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,8 +74,8 @@ class Pane(Actor, Vertical, Generic[S]):
         self.dirty = True
         self.fetching = False
         self._again = False
-        self._banner = Static(classes="banner", markup=False)
-        self._empty = Static(classes="empty", markup=False)
+        self._banner = Label(classes="banner")
+        self._empty = Label(classes="empty")
 
     @property
     def host(self) -> NoctuaryApp:
@@ -131,9 +131,9 @@ class Pane(Actor, Vertical, Generic[S]):
         for each in Shown:
             self.set_class(each is state, each)
         if state is Shown.EMPTY:
-            self._empty.update(content(text))
+            self._empty.put(content(text))
         if state is Shown.FAILED:
-            self._banner.update(content(text, "$text-error"))
+            self._banner.put(content(text, "$text-error"))
             self.set_class(self.snapshot is not None, Shown.DATA)
 
     def activate(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
-from textual.widgets import Static
 
 from engine.notes.model import DriftCause, DriftReport, DriftRow
 from tui.ages import age, clock
@@ -17,6 +16,7 @@ from tui.keymap import bindings
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm
 from tui.text import content, count, line
+from tui.widgets.label import Label
 from tui.widgets.row_list import Column, Row
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class DriftPane(ListPane[DriftReport]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._totals = Static(classes="totals", markup=False)
-        self._problems = Static(classes="problems", markup=False)
+        self._totals = Label(classes="totals")
+        self._problems = Label(classes="problems")
         self.cause: DriftCause | None = None
 
     def above(self) -> ComposeResult:
@@ -88,9 +88,9 @@ class DriftPane(ListPane[DriftReport]):
     def show(self, snapshot: DriftReport) -> None:
         """Problems, totals and rows."""
         problems = [content(f"! {each.folder}: {each.reason}", "$text-error") for each in snapshot.problems]
-        self._problems.update(Content("\n").join(problems))
+        self._problems.put(Content("\n").join(problems))
         self._problems.display = bool(problems)
-        self._totals.update(self._totals_line(snapshot))
+        self._totals.put(self._totals_line(snapshot))
         super().show(snapshot)
 
     def _totals_line(self, report: DriftReport) -> Content:
@@ -98,7 +98,8 @@ class DriftPane(ListPane[DriftReport]):
         parts: list[tuple[str, str]] = []
         for each in CAUSES:
             name = "all" if each is None else NAMES[each][0]
-            text = f"{name} {len(report.rows) if each is None else counts[each]:,}"
+            number = len(report.rows) if each is None else counts[each]
+            text = f"{name} {number:,}".replace(" ", "\N{NO-BREAK SPACE}")
             parts.append((f"[{text}]", "bold") if each is self.cause else (f" {text} ", ""))
         return Content.assemble(*parts)
 

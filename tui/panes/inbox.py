@@ -28,7 +28,7 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
     hints = ("list.open", "list.refresh", "app.add-folder", "app.palette")
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Count", 7, right=True),
-        Column("What waits for you"),
+        Column("What"),
         Column("Oldest", 10, right=True),
         Column("Pane", 8),
     )
@@ -62,7 +62,8 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
 
     def summary(self, snapshot: tuple[InboxItem, ...]) -> Content:
         """How much waits in all."""
-        return line(f"{count(sum(item.count for item in snapshot), 'thing')} waiting", "$text-muted")
+        waiting = sum(item.count for item in snapshot)
+        return line(f"{count(waiting, 'thing')} waiting for you" if waiting else "", "$text-muted")
 
     def nothing(self) -> str:
         """Nothing waits."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.widgets import Static
 
 from engine.notes.model import Job, JobCounts, JobId, JobStatus
 from tui.ages import age
@@ -19,6 +18,7 @@ from tui.panes.jobs_text import STATUSES, detail, job_row, known, since, story, 
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm, TextDialog
 from tui.text import content, count, line
+from tui.widgets.label import Label
 from tui.widgets.progress import embedding_line
 from tui.widgets.row_list import Column, Row, RowList
 
@@ -76,8 +76,8 @@ class JobsPane(ListPane[JobsSnapshot]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._totals = Static(classes="totals", markup=False)
-        self._embedding = Static(classes="embedding", markup=False)
+        self._totals = Label(classes="totals")
+        self._embedding = Label(classes="embedding")
         self.status: JobStatus | None = None
         self.first = 0
         self._owed = 0
@@ -110,8 +110,8 @@ class JobsPane(ListPane[JobsSnapshot]):
     def show(self, snapshot: JobsSnapshot) -> None:
         """Counts, backlog and rows."""
         self.first = snapshot.offset
-        self._totals.update(totals_line(snapshot.counts, snapshot.status))
-        self._embedding.update(embedding_line(snapshot.embedding))
+        self._totals.put(totals_line(snapshot.counts, snapshot.status))
+        self._embedding.put(embedding_line(snapshot.embedding))
         super().show(snapshot)
         self.list.move_to(self.list.cursor + self._owed)
         self._owed = 0

@@ -21,6 +21,9 @@ STATUSES: tuple[JobStatus | None, ...] = (
     JobStatus.FAILED,
     JobStatus.DONE,
 )
+SLOWEST = 0.5
+"""Jobs a second below which a rate is no help."""
+
 SIGNS = {
     JobStatus.PENDING: ("○ pending", "muted"),
     JobStatus.PROCESSING: ("◐ working", "warning"),
@@ -36,9 +39,9 @@ def totals_line(counts: JobCounts, status: JobStatus | None) -> Content:
     for each in STATUSES:
         text = f"{'all' if each is None else SIGNS[each][0]} {known(counts, each):,}"
         parts.append((f"[{text}]", "bold") if each is status else (f" {text} ", ""))
-    rate = (
-        f"  {counts.rate:,.0f} jobs/s" if counts.rate >= 1 else "  under 1 job/s" if counts.rate > 0 else ""
-    )
+    # The rate of the last minute says nothing once the queue is empty, and nobody would take it away.
+    busy = counts.pending + counts.processing > 0
+    rate = f"  {max(counts.rate, 1):,.0f} jobs/s" if busy and counts.rate >= SLOWEST else ""
     return Content.assemble(*parts, (rate, "$text-muted"))
 
 

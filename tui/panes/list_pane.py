@@ -10,7 +10,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from engine.errors import NoctuaryError
 from tui.clipboard import copy
@@ -19,6 +19,7 @@ from tui.keymap import bindings
 from tui.messages import Flash
 from tui.panes.base import Pane, Shown
 from tui.text import content, count
+from tui.widgets.label import Label
 from tui.widgets.line_input import LineInput
 from tui.widgets.marks import Marks
 from tui.widgets.row_list import Column, Row, RowList
@@ -49,8 +50,8 @@ class ListPane(Pane[S]):
         self._last_filter = ""
         self._filter = LineInput(id=f"{self.scope}-filter")
         self._filter.add_class("filter")
-        self._summary = Static(classes="summary", markup=False)
-        self.detail = Static(classes="detail", markup=False)
+        self._summary = Label(classes="summary")
+        self.detail = Label(classes="detail")
 
     def body(self) -> ComposeResult:
         """What is above the rows, the rows, the detail, and the filter."""
@@ -108,7 +109,7 @@ class ListPane(Pane[S]):
         """Lay the rows over what is there."""
         rows = self.rows(snapshot)
         self.list.put(rows)
-        self._summary.update(self.summary(snapshot))
+        self._summary.put(self.summary(snapshot))
         self.list.nothing = f"No row has “{self.filter_text}”." if self.filter_text else self.nothing()
         self.show_detail()
 
@@ -120,7 +121,7 @@ class ListPane(Pane[S]):
     def show_detail(self) -> None:
         """Describe the row under the cursor."""
         row = self.list.current
-        self.detail.update((self.describe(row) if row is not None else None) or content(""))
+        self.detail.put((self.describe(row) if row is not None else None) or content(""))
 
     @on(RowList.Moved)
     def _row_changed(self) -> None:

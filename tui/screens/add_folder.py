@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from engine.errors import NoctuaryError
 from tui.keymap import bindings
 from tui.paths import Completion, complete
 from tui.screens.dialog import Dialog
 from tui.text import cut_path, line
+from tui.widgets.label import Label
 from tui.widgets.line_input import LineInput
 from tui.widgets.row_list import Column, Row, RowList
 
@@ -49,7 +50,7 @@ class AddFolder(Dialog["Folder"]):
 
     def __init__(self, why: str = "") -> None:
         super().__init__("Add a folder of notes")
-        self._why = Static(line(why), classes="why", markup=False)
+        self._why = Label(line(why), classes="why")
         self._input = LineInput("a folder with Markdown files, such as ~/notes")
         self._rows = RowList((Column("Folders here", path=True),))
         self._rows.can_focus = False

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from tui.actions import Actor
 from tui.keymap import bindings, shown
 from tui.text import content, line
+from tui.widgets.label import Label
 
 if TYPE_CHECKING:
     from textual import events
@@ -31,7 +31,7 @@ class Dialog(Actor, ModalScreen[R], Generic[R]):
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
-        self._keys = Static(classes="keys", markup=False)
+        self._keys = Label(classes="keys")
 
     @property
     def host(self) -> NoctuaryApp:
@@ -41,7 +41,7 @@ class Dialog(Actor, ModalScreen[R], Generic[R]):
     def compose(self) -> ComposeResult:
         """The box."""
         with Vertical(classes="box"):
-            yield Static(line(self._title), classes="title", markup=False)
+            yield Label(line(self._title), classes="title")
             yield from self.inside()
             yield self._keys
 
@@ -51,7 +51,7 @@ class Dialog(Actor, ModalScreen[R], Generic[R]):
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Put a sentence where the keys are told."""
-        self._keys.update(line(("✗ " if error else "") + text, "$text-error" if error else ""))
+        self._keys.put(line(("✗ " if error else "") + text, "$text-error" if error else ""))
 
     def refused(self, reason: str) -> None:
         """An action cannot be used now."""
@@ -70,7 +70,7 @@ class TextDialog(Dialog[None]):
     def __init__(self, title: str, text: Content) -> None:
         super().__init__(title)
         self._text = text
-        self._scroll = VerticalScroll(Static(text, markup=False))
+        self._scroll = VerticalScroll(Label(text))
 
     def inside(self) -> ComposeResult:
         """The text."""
@@ -121,7 +121,7 @@ class Confirm(Dialog[bool]):
     def __init__(self, question: str, asked_by: str, *, detail: str = "") -> None:
         super().__init__(question)
         self._asked_by = asked_by
-        self._detail = Static(content(detail), markup=False)
+        self._detail = Label(content(detail))
 
     def inside(self) -> ComposeResult:
         """What will happen."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -14,40 +13,35 @@ from tui.text import line
 if TYPE_CHECKING:
     from tui.keymap import Keymap
 
-KEYS_WIDTH = 16
-"""Cells for the keys: the longest default, `^d PgDn Space`, and a gap."""
+KEYS_WIDTH = 14
+"""Cells for the keys: the longest default, `Space ^d PgDn`, and a gap."""
+
+HELP_WIDTH = 66
+"""Cells for what an action does; its id stands behind it where the line is long enough."""
 
 
 class HelpDialog(TextDialog):
     """All keys, those of the pane that is up first."""
 
-    def __init__(self, keymap: Keymap, scope: str) -> None:
-        super().__init__("Keys", help_text(keymap, scope))
+    def __init__(self, keymap: Keymap, scope: str, *, wide: bool) -> None:
+        super().__init__("Keys", help_text(keymap, scope, wide=wide))
 
 
-def help_text(keymap: Keymap, scope: str) -> Content:
-    """Every action by scope: the pane's own, everywhere, lists, then the other panes and dialogs."""
-    order = [scope, *(each for each in SCOPES if each != scope)]
-    groups = {name: list(group) for name, group in groupby(REGISTRY.values(), lambda action: action.scope)}
-    parts: list[Content] = []
-    for name in order:
-        if name in groups:
-            parts += [
-                Content.styled(SCOPES[name], "bold $text-primary"),
-                *_lines(keymap, groups[name]),
-                Content(""),
-            ]
-    parts.append(Content('Remap any of them in config.toml: [keys], the id in quotes = "the,keys".'))
-    return Content("\n").join(parts)
+def help_text(keymap: Keymap, scope: str, *, wide: bool) -> Content:
+    """Every action by scope: the pane's own, then everywhere, then lists, other panes and dialogs."""
+    lines: list[Content] = []
+    for name in [scope, *(each for each in SCOPES if each != scope)]:
+        actions = [action for action in REGISTRY.values() if action.scope == name]
+        if actions:
+            heading = Content.styled(SCOPES[name], "bold underline")
+            lines += [heading, *(_line(keymap, action, wide=wide) for action in actions), Content("")]
+    ids = "the id on the right" if wide else "the id (shown from 100 columns on)"
+    lines.append(Content(f'Other keys: in config.toml under [keys], {ids} = "the,keys".'))
+    return Content("\n").join(lines)
 
 
-def _lines(keymap: Keymap, actions: list[Action]) -> list[Content]:
-    return [
-        Content.assemble(
-            "  ",
-            line(keymap.shown_all(action.id).ljust(KEYS_WIDTH), "bold"),
-            action.help,
-            (f"  {action.id}", "$text-muted"),
-        )
-        for action in actions
-    ]
+def _line(keymap: Keymap, action: Action, *, wide: bool) -> Content:
+    keys = line(keymap.shown_all(action.id).ljust(KEYS_WIDTH) + " ", "bold")
+    if not wide:
+        return Content.assemble(keys, action.help)
+    return Content.assemble(keys, action.help.ljust(HELP_WIDTH), (f" {action.id}", "$text-muted"))

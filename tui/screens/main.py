@@ -196,7 +196,7 @@ class MainScreen(Actor, Screen[None]):
 
     def do_help(self) -> None:
         """All keys."""
-        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope))
+        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope, wide=self.size.width >= WIDE))
 
     def do_palette(self) -> None:
         """Every command by name."""

@@ -8,7 +8,7 @@ from textual import on
 from textual.fuzzy import Matcher
 from textual.widgets import Input
 
-from tui.actions import REGISTRY, SCOPES, Action
+from tui.actions import REGISTRY, Action
 from tui.keymap import bindings
 from tui.screens.dialog import Dialog
 from tui.widgets.line_input import LineInput
@@ -33,7 +33,7 @@ class Palette(Dialog[str]):
         ]
         self._actions.sort(key=lambda action: (action.scope != scope, action.scope != "list"))
         self._input = LineInput("type a part of a command's name")
-        self._rows = RowList((Column("Key", 5), Column("Command"), Column("Where", 15, from_width=60)))
+        self._rows = RowList((Column("Key", 5), Column("Command", 11), Column("What it does")))
         self._rows.can_focus = False
 
     def inside(self) -> ComposeResult:
@@ -61,9 +61,8 @@ class Palette(Dialog[str]):
         self._rows.move_to(0)
 
     def _row(self, action: Action) -> Row:
-        return Row(
-            action.id, (self.host.keys.shown(action.id), action.help, SCOPES[action.scope]), ("", "", "muted")
-        )
+        keys = self.host.keys
+        return Row(action.id, (keys.shown(action.id), action.label, action.help), ("muted", "", "muted"))
 
     @on(Input.Submitted)
     def _run(self) -> None:

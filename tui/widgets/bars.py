@@ -1,14 +1,14 @@
-"""The bars around a pane: tabs above, hints below. Each is painted only when its text differs."""
+"""The bars around a pane: tabs above, hints below."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
-from textual.widgets import Static
 
 from tui.actions import REGISTRY
 from tui.text import line
+from tui.widgets.label import Label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,21 +16,7 @@ if TYPE_CHECKING:
     from tui.panes.base import Pane
 
 
-class Bar(Static):
-    """One line that is painted only when it differs from what stands there."""
-
-    def __init__(self) -> None:
-        super().__init__(markup=False)
-        self._shown = Content()
-
-    def put(self, text: Content) -> None:
-        """Show this, if it is not shown already."""
-        if not text.is_same(self._shown):
-            self._shown = text
-            self.update(text)
-
-
-class TabBar(Bar):
+class TabBar(Label):
     """The panes by number, the one that is up in brackets, so that no colour is needed."""
 
     def show(self, panes: Sequence[Pane[Any]], active: Pane[Any]) -> None:
@@ -43,7 +29,7 @@ class TabBar(Bar):
         self.put(Content.assemble(*parts))
 
 
-class HintBar(Bar):
+class HintBar(Label):
     """The keys of the pane, or for one key's time a flash."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from textual.content import Content
 from engine.errors import DatabaseUnavailable, NoctuaryError
 from engine.notes.model import NotesStatus, WatchMode, WatchState
 from tui.text import count, line
-from tui.widgets.bars import Bar
+from tui.widgets.label import Label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Health:
     database: str = ""
 
 
-class StatusLine(Bar):
+class StatusLine(Label):
     """One line on the health of everything."""
 
     def show(self, health: Health, now: datetime) -> None:
