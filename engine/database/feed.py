@@ -40,6 +40,8 @@ class Subscription(AsyncIterator[Change]):
 
     def tell(self, topic: str) -> None:
         """Note a change; for topics that were not asked for, nothing happens."""
+        if self._ended:
+            return
         if topic == RECONNECTED or not self._topics or topic in self._topics:
             self._waiting[topic] = None
             self._wake.set()

@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS noctuary.migration (
     checksum   text NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+GRANT USAGE ON SCHEMA noctuary TO noctuary_engine;
 GRANT SELECT ON noctuary.migration TO noctuary_engine
 """
 

@@ -52,7 +52,6 @@ async def open_pool(
         max_size=_LARGEST,
         open=False,
         name=application,
-        check=AsyncConnectionPool.check_connection,
         timeout=_CHECKOUT_SECONDS,
         reconnect_timeout=_RECONNECT_SECONDS,
         num_workers=2,
@@ -66,13 +65,7 @@ async def open_pool(
 async def borrow(pool: AsyncConnectionPool[Connection], address: Address) -> AsyncIterator[Connection]:
     """A connection of `pool`; one that breaks in use is an error of our family."""
     try:
-        async with pool.connection() as connection:
-            try:
-                yield connection
-            except psycopg.Error as error:
-                if connection.broken or connection.closed:
-                    raise unavailable(address, error) from error
-                raise
+        connection = await _sound(pool)
     except PoolTimeout:
         raise DatabaseUnavailable(
             f"The database at {address.where} gave no connection for {_CHECKOUT_SECONDS:.0f} seconds.",
@@ -80,3 +73,26 @@ async def borrow(pool: AsyncConnectionPool[Connection], address: Address) -> Asy
         ) from None
     except PoolClosed:
         raise DatabaseUnavailable(f"The database at {address.where} was closed.") from None
+    try:
+        yield connection
+    except psycopg.Error as error:
+        if connection.closed:
+            raise unavailable(address, error) from error
+        raise
+    finally:
+        await pool.putconn(connection)
+
+
+async def _sound(pool: AsyncConnectionPool[Connection]) -> Connection:
+    """A connection that answers. The pool's own check would sleep a second after a dead one."""
+    while True:
+        connection = await pool.getconn()
+        try:
+            await AsyncConnectionPool.check_connection(connection)
+        except psycopg.OperationalError:
+            await pool.putconn(connection)  # which discards it and makes another
+        except BaseException:
+            await pool.putconn(connection)
+            raise
+        else:
+            return connection

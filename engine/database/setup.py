@@ -58,12 +58,18 @@ async def _set_up(connection: Connection, address: Address, on_state: OnState) -
         on_state("waiting for another process that sets up the database")
         await connection.execute(_LOCK)
     facts = await read_facts(connection, embedded=address.embedded)
+    lacking: list[str] = []
     if facts.vector is None:
-        await _create_extension(connection, address)
+        lacking += await _create_extension(connection)
     if not facts.role:
-        await _create_role(connection, address, missing=facts.role is None)
+        lacking += await _create_role(connection, embedded=address.embedded, missing=facts.role is None)
     if not facts.schema:
-        await _create_schema(connection, address)
+        lacking += await _create_schema(connection)
+    if lacking:
+        raise DatabaseRefused(
+            f"The login {connection.info.user} may not set the database at {address.where} up.",
+            remedy=f"Let an administrator run in that database: {' '.join(lacking)}",
+        )
     facts = await read_facts(connection, embedded=address.embedded)
     if facts.vector_schema not in {"", "public", SCHEMA}:
         await connection.execute(
@@ -74,49 +80,44 @@ async def _set_up(connection: Connection, address: Address, on_state: OnState) -
     return facts  # closing the connection lets the lock go
 
 
-async def _create_extension(connection: Connection, address: Address) -> None:
-    statement = "CREATE EXTENSION IF NOT EXISTS vector"
+async def _create_extension(connection: Connection) -> list[str]:
+    """Statements an administrator must run for this step, as for the steps below; mostly none."""
     try:
-        await connection.execute(statement)
-    except psycopg.Error as error:
-        raise _needs_admin(address, "pgvector cannot be enabled", error, f"{statement};") from error
+        await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except psycopg.errors.InsufficientPrivilege:
+        return ["CREATE EXTENSION vector;"]
+    return []
 
 
-async def _create_role(connection: Connection, address: Address, *, missing: bool) -> None:
+async def _create_role(connection: Connection, *, embedded: bool, missing: bool) -> list[str]:
     role = sql.Identifier(ENGINE)
-    login = sql.SQL("LOGIN" if address.embedded else "NOLOGIN")
-    try:
-        if missing:
+    login = sql.SQL("LOGIN" if embedded else "NOLOGIN")
+    lacking = []
+    if missing:
+        try:
             # Roles are shared by all databases, our lock is not: another program may be as quick.
             with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
                 await connection.execute(sql.SQL("CREATE ROLE {} {}").format(role, login))
-        if address.embedded:
+        except psycopg.errors.InsufficientPrivilege:
+            lacking.append(f"CREATE ROLE {ENGINE} NOLOGIN;")
+    try:
+        if embedded:
             await connection.execute(sql.SQL("ALTER ROLE {} {}").format(role, login))
         else:
             await connection.execute(sql.SQL("GRANT {} TO SESSION_USER").format(role))
-    except psycopg.Error as error:
-        user = connection.info.user
-        statements = f'CREATE ROLE {ENGINE} NOLOGIN; GRANT {ENGINE} TO "{user}";'
-        raise _needs_admin(address, f"The role {ENGINE} cannot be set up", error, statements) from error
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
+        lacking.append(f"GRANT {ENGINE} TO {_quoted(connection.info.user)};")
+    return lacking
 
 
-async def _create_schema(connection: Connection, address: Address) -> None:
-    schema = sql.Identifier(SCHEMA)
+async def _create_schema(connection: Connection) -> list[str]:
     try:
-        async with connection.transaction():
-            await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
-            await connection.execute(
-                sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, sql.Identifier(ENGINE))
-            )
-    except psycopg.Error as error:
-        database, user = connection.info.dbname, connection.info.user
-        statement = f'GRANT CREATE ON DATABASE "{database}" TO "{user}";'
-        raise _needs_admin(address, f"The schema {SCHEMA} cannot be created", error, statement) from error
+        await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+    except psycopg.errors.InsufficientPrivilege:
+        info = connection.info
+        return [f"GRANT CREATE ON DATABASE {_quoted(info.dbname)} TO {_quoted(info.user)};"]
+    return []
 
 
-def _needs_admin(address: Address, what: str, error: psycopg.Error, statements: str) -> DatabaseRefused:
-    reason = error.diag.message_primary or type(error).__name__
-    return DatabaseRefused(
-        f"{what} at {address.where}: {reason}.",
-        remedy=f"Let an administrator run in that database: {statements}",
-    )
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
