@@ -57,7 +57,7 @@ async def connect(address: Address, params: Params, *, on_state: OnState = silen
 
 def unavailable(address: Address, error: Exception) -> DatabaseUnavailable:
     """The sentence for a connection that cannot be had or was lost."""
-    reason = " ".join(address.scrub(str(error)).split())
+    reason = " ".join(address.scrub(str(error)).split()).rstrip(".?!")
     remedy = (
         "Start the program again; if it stays so, run `noctuary doctor`."
         if address.embedded
