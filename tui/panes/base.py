@@ -74,8 +74,8 @@ class Pane(Actor, Vertical, Generic[S]):
         self.dirty = True
         self.fetching = False
         self._again = False
-        self._banner = Label(classes="banner")
-        self._empty = Label(classes="empty")
+        self._banner = Label(classes="banner", grows=True)
+        self._empty = Label(classes="empty", grows=True)
 
     @property
     def host(self) -> NoctuaryApp:

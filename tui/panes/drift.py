@@ -57,8 +57,8 @@ class DriftPane(ListPane[DriftReport]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._totals = Label(classes="totals")
-        self._problems = Label(classes="problems")
+        self._totals = Label(classes="totals", grows=True)
+        self._problems = Label(classes="problems", grows=True)
         self.cause: DriftCause | None = None
 
     def above(self) -> ComposeResult:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.containers import Horizontal
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from engine.errors import QueryError
 from tui.panes import search_work as work
@@ -19,6 +19,7 @@ from tui.panes.base import Fetched, Pane, Shown
 from tui.panes.search_text import Found, Question, nothing, summary
 from tui.text import content
 from tui.widgets.citation_list import CitationList, key_of
+from tui.widgets.label import Label
 from tui.widgets.line_input import LineInput
 from tui.widgets.marks import Marks
 from tui.widgets.preview import CitationPreview
@@ -72,7 +73,7 @@ class SearchView(Pane[Found], can_focus=True):
         self.glob = LineInput("Only paths like work/**/*.md: Enter keeps it, Esc drops it", id="search-glob")
         self.list = CitationList(self.marks)
         self.preview = CitationPreview()
-        self._summary = Static(classes="search-summary", markup=False)
+        self._summary = Label(classes="search-summary", grows=True)
         self._answered = Question()
         self._checked: set[str] = set()
         self._typing: Timer | None = None
@@ -209,7 +210,7 @@ class SearchView(Pane[Found], can_focus=True):
     def _draw_summary(self) -> None:
         result = self.snapshot.result if self.snapshot is not None else None
         text = summary(self.question, result, self.host.status, len(self.marks))
-        self._summary.update(content(text))
+        self._summary.put(content(text))
 
     def _marks_changed(self) -> None:
         self.list.redraw()

@@ -31,7 +31,7 @@ class Dialog(Actor, ModalScreen[R], Generic[R]):
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
-        self._keys = Label(classes="keys")
+        self._keys = Label(classes="keys", grows=True)
 
     @property
     def host(self) -> NoctuaryApp:

@@ -7,10 +7,11 @@ from textual.widgets import Static
 
 
 class Label(Static):
-    """A `Static` for `Content`, never for markup."""
+    """A `Static` for `Content`, never for markup. `grows`: its height follows its text."""
 
-    def __init__(self, text: Content | None = None, *, classes: str = "") -> None:
+    def __init__(self, text: Content | None = None, *, classes: str = "", grows: bool = False) -> None:
         self._shown = Content() if text is None else text
+        self._grows = grows
         super().__init__(self._shown, classes=classes, markup=False)
 
     @property
@@ -22,4 +23,4 @@ class Label(Static):
         """Show this, if it is not shown already."""
         if not text.is_same(self._shown):
             self._shown = text
-            self.update(text)
+            self.update(text, layout=self._grows)

@@ -81,7 +81,19 @@ class RowList(ScrollView, can_focus=True):
         self.marks = Marks() if marks is None else marks
         self.rows: tuple[Row, ...] = ()
         self.cursor = 0
-        self.nothing = ""
+        self._nothing = ""
+
+    @property
+    def nothing(self) -> str:
+        """What is said when there are no rows."""
+        return self._nothing
+
+    @nothing.setter
+    def nothing(self, text: str) -> None:
+        if text != self._nothing:
+            self._nothing = text
+            if not self.rows:
+                self.refresh()
 
     @property
     def current(self) -> Row | None:
@@ -103,8 +115,6 @@ class RowList(ScrollView, can_focus=True):
         """Lay new rows over the old."""
         old, before = self.rows, self.current
         self.rows = tuple(rows)
-        if not rows:
-            self.refresh()
         height = self.cursor - self.scroll_offset.y
         self.cursor = self._find(before)
         if len(old) != len(self.rows):
