@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 K1 = 0.9
 """How soon more of the same term stops to count."""
 
-B = 0.5
-"""How far a long passage is held to need more of a term."""
+B = 0.4
+"""How far a long passage is held to need more of a term. K1 and B are the values that Anserini ships for
+prose; on chunking_evaluation the covered share is the same within 0.5 % from 0.7/0.4 to 1.2/0.5."""
+
+NEIGHBOUR_WORDS = 0.2
+"""What a word in the passage before or after counts, where it counts 1 in the passage itself. On
+chunking_evaluation keywords alone cover 0.86 of the answers with 0, 0.90 with 0.15 to 0.25."""
+
+NEIGHBOUR_NEARNESS = 0.25
+"""The same for nearness in meaning, as shares of a mean: hybrid 0.906 with 0, 0.92 with 0.15 to 0.25."""
 
 POSTING = np.dtype([("passage", "<i4"), ("length", "<u2"), ("tf", "<u1")])
 """One posting of a term, 7 bytes: the passage, its length in terms, how often the term stands in it."""
@@ -70,6 +78,15 @@ class _Slots:
             return ids.astype(np.int64) - self.first
         return np.searchsorted(self.known, ids)
 
+    def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places of any ids; of an unknown one the place behind the last."""
+        if self.known is None:
+            places = ids - self.first
+            return np.where((places >= 0) & (places < self.size), places, self.size)
+        places = np.searchsorted(self.known, ids)
+        inside = np.append(self.known, -1)[places] == ids
+        return np.where(inside, places, self.size)
+
     def within(self, ids: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Which places belong to any of the ids."""
         if self.known is not None:
@@ -85,10 +102,22 @@ class _Slots:
 
 
 @dataclass(frozen=True, slots=True)
+class _Term:
+    """A term of a query: its weight, and in which places it stands how often."""
+
+    weight: float
+    places: NDArray[np.int64]
+    frequencies: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
 class Bm25:
     """The BM25 score of every passage that has any term of a query."""
 
+    documents: int
+    average: float
     _slots: _Slots
+    _terms: Mapping[str, _Term]
     _scores: Scores
 
     @classmethod
@@ -102,23 +131,24 @@ class Bm25:
     ) -> Bm25:
         """Score a query whose terms have these packed postings, a list of blocks each.
 
-        `documents` and `total_length` (in terms)
-        describe the whole collection without the passages of `exclude`, which count nowhere.
+        `documents` and `total_length` (in terms) describe the whole collection without the passages
+        of `exclude`, which count nowhere.
         """
-        blocks = [np.frombuffer(b"".join(postings[term]), POSTING) for term in sorted(postings)]
-        blocks = [block for block in blocks if len(block)]
-        slots = _Slots.over(blocks)
+        blocks = {term: np.frombuffer(b"".join(postings[term]), POSTING) for term in sorted(postings)}
+        slots = _Slots.over([block for block in blocks.values() if len(block)])
         scores = np.zeros(slots.size, np.float32)
         hidden = slots.within(exclude) if exclude is not None and len(exclude) else None
         average = max(1.0, total_length / max(1, documents))
-        for block in blocks:
+        terms: dict[str, _Term] = {}
+        for name, block in blocks.items():
             places = slots.of(block["passage"])
             having = len(places) - (int(hidden[places].sum()) if hidden is not None else 0)
-            weight = _idf(documents, having) * (K1 + 1)
-            np.add.at(scores, places, _gains(block, average) * np.float32(weight))
+            term = _Term(_idf(documents, having), places, block["tf"])
+            np.add.at(scores, places, _gains(block, average) * np.float32(term.weight * (K1 + 1)))
+            terms[name] = term
         if hidden is not None:
             scores[hidden] = 0
-        return cls(slots, scores)
+        return cls(documents, average, slots, terms, scores)
 
     def best(self, limit: int, *, only: NDArray[np.integer] | None = None) -> tuple[Ids, Scores]:
         """The best passages with their scores, best first and of equal ones the lowest id first.
@@ -133,17 +163,53 @@ class Bm25:
         order = np.lexsort((places, -scores[places]))[:limit]
         return self._slots.ids(places[order]), scores[places[order]]
 
-    def at(self, ids: Sequence[int]) -> list[float]:
-        """The scores of these passages: 0 of one that has no term of the query."""
+    def in_context(
+        self, lengths: Mapping[int, int], neighbours: Mapping[int, Sequence[int]]
+    ) -> dict[int, float]:
+        """The scores of passages when the words of their neighbours count a little too.
+
+        `lengths` names the passages with their lengths in terms, `neighbours` what stands before and
+        after each. It is BM25F with the neighbours as a second field: frequencies are added, by
+        `NEIGHBOUR_WORDS`, before they are damped. A neighbour that is missing, at the ends of a file, counts
+        as the passage itself, so that a note of one passage is not at a disadvantage.
+        """
+        ids = list(lengths)
+        around = _pairs(ids, neighbours)
+        damping = np.array([lengths[each] for each in ids]) * (K1 * B / self.average) + K1 * (1 - B)
+        scores = np.zeros(len(ids))
+        for term in self._terms.values():
+            frequency = self._frequencies(term, around).astype(np.float64)
+            mixed = frequency[0] + NEIGHBOUR_WORDS * (frequency[1] + frequency[2])
+            scores += term.weight * (K1 + 1) * mixed / (mixed + damping)
+        return dict(zip(ids, scores.tolist(), strict=True))
+
+    def coverage(self, ids: Sequence[int], words: Sequence[Sequence[str]]) -> dict[int, float]:
+        """How much of what a query tells stands in each passage: 0 (nothing) to 1 (every word).
+
+        `words` are the query's words, each with the terms that may stand for it (more than one for an
+        unfinished word). Words weigh by how rare they are; one that no passage has weighs the most.
+        """
         wanted = np.asarray(ids, np.int64)
-        found = np.zeros(len(wanted), np.float32)
-        known = self._slots.known
-        if known is None:
-            inside = (wanted >= self._slots.first) & (wanted < self._slots.first + self._slots.size)
-        else:
-            inside = np.isin(wanted, known)
-        found[inside] = self._scores[self._slots.of(wanted[inside])]
-        return [float(value) for value in found]
+        total, found = 0.0, np.zeros(len(wanted))
+        for alternatives in words:
+            known = [self._terms[term] for term in alternatives if term in self._terms]
+            weight = min((term.weight for term in known), default=_idf(self.documents, 0))
+            total += weight
+            if known:
+                found += weight * np.any([self._frequencies(term, wanted) > 0 for term in known], axis=0)
+        return dict(zip(wanted.tolist(), (found / (total or 1.0)).tolist(), strict=True))
+
+    def _frequencies(self, term: _Term, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """How often the term stands in each of the passages, whatever the shape of `ids`."""
+        table = np.zeros(self._slots.size + 1, np.uint8)
+        table[term.places] = term.frequencies
+        return table[self._slots.find(ids)]
+
+
+def _pairs(ids: Sequence[int], neighbours: Mapping[int, Sequence[int]]) -> NDArray[np.int64]:
+    """Three rows: the passages, and what stands on either side of each."""
+    rows = [(each, *(*neighbours.get(each, ()), each, each)[:2]) for each in ids]
+    return np.array(rows, np.int64).reshape(-1, 3).T
 
 
 def _gains(block: NDArray[np.void], average: float) -> NDArray[np.float32]:
@@ -177,7 +243,10 @@ def score(
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A passage with its fused score and where it stood in each list (1-based; None: not in it)."""
+    """A passage with its fused score and where it stood in each list (1-based; None: not in it).
+
+    `distance` is None as long as the passage has no vector.
+    """
 
     id: int
     score: float
@@ -188,36 +257,63 @@ class Fused:
 
 
 def fuse(
-    keyword: Iterable[tuple[int, float]], vector: Iterable[tuple[int, float]], share: float
+    keyword: Sequence[tuple[int, float]],
+    vector: Sequence[tuple[int, float]],
+    share: float,
+    *,
+    words: Mapping[int, float] | None = None,
+    distances: Mapping[int, float] | None = None,
+    neighbours: Mapping[int, Sequence[int]] | None = None,
 ) -> list[Fused]:
     """One list of two, best first, of equal ones the lowest id first.
 
-    `keyword` holds (id, BM25 score) and `vector` (id, cosine distance), each best first. Each list
-    is brought to 0..1 by its best score, since scores fuse better than ranks, and by nothing else,
-    so that what a list's tail holds changes nothing at its head. `share` (0..1) is the weight of the
-    vector list, the keyword list has the rest.
+    `keyword` holds (id, BM25 score) and `vector` (id, cosine distance), each best first; what stands
+    in either is ranked. `words` and `distances` are better known values of the same passages:
+    `Bm25.in_context`, and the distance of every passage and neighbour that has a vector.
+    `neighbours` are the passages before and after each.
+
+    Each list is brought to 0..1 by its best value, since scores fuse better than ranks, and by
+    nothing else, so that what a list's tail holds changes nothing at its head. `share` (0..1) is the
+    weight of meaning, words have the rest. A passage without a vector is judged by its words alone.
     """
-    keyword, vector = list(keyword), list(vector)
-    words, ranks = dict(keyword), {identity: rank for rank, (identity, _) in enumerate(keyword, 1)}
-    distances = dict(vector)
-    nearness = {identity: rank for rank, (identity, _) in enumerate(vector, 1)}
-    best_word = max(words.values(), default=0.0) or 1.0
-    best_meaning = max((1 - distance for distance in distances.values()), default=0.0)
-    fused: list[Fused] = []
-    for identity in dict.fromkeys((*words, *distances)):
-        distance = distances.get(identity)
-        by_words = words.get(identity, 0.0) / best_word
-        by_meaning = (
-            max(0.0, 1 - distance) / best_meaning if distance is not None and best_meaning > 0 else 0.0
+    ranks = {each: rank for rank, (each, _) in enumerate(keyword, 1)}
+    nearness = {each: rank for rank, (each, _) in enumerate(vector, 1)}
+    listed = dict(keyword)
+    known = {**dict(vector), **(distances or {})}
+    candidates = list(dict.fromkeys((*ranks, *nearness)))
+    by_words = _to_one({each: (words or listed).get(each, 0.0) for each in candidates})
+    by_meaning = _nearness(candidates, known, neighbours or {})
+    fused = [
+        Fused(
+            each,
+            (1 - share) * by_words[each] + share * by_meaning.get(each, by_words[each]),
+            ranks.get(each),
+            listed.get(each),
+            nearness.get(each),
+            known.get(each),
         )
-        fused.append(
-            Fused(
-                identity,
-                (1 - share) * by_words + share * by_meaning,
-                ranks.get(identity),
-                words.get(identity),
-                nearness.get(identity),
-                distance,
-            )
-        )
-    return sorted(fused, key=lambda hit: (-hit.score, hit.id))
+        for each in candidates
+    ]
+    return sorted((hit for hit in fused if hit.score > 0), key=lambda hit: (-hit.score, hit.id))
+
+
+def _nearness(
+    candidates: Sequence[int], distances: Mapping[int, float], neighbours: Mapping[int, Sequence[int]]
+) -> dict[int, float]:
+    """How near each candidate that has a vector is, its neighbours counting by `NEIGHBOUR_NEARNESS`.
+
+    A neighbour that is missing or has no vector counts as the passage itself.
+    """
+    own = {each: max(0.0, 1 - distances[each]) for each in candidates if each in distances}
+    best = max(own.values(), default=0.0) or 1.0
+    mixed: dict[int, float] = {}
+    for each, value in own.items():
+        around = [max(0.0, 1 - distances[side]) for side in neighbours.get(each, ()) if side in distances]
+        sides = (*around, value, value)[:2]
+        mixed[each] = (value + NEIGHBOUR_NEARNESS * sum(sides)) / (1 + 2 * NEIGHBOUR_NEARNESS) / best
+    return mixed
+
+
+def _to_one(values: Mapping[int, float]) -> dict[int, float]:
+    best = max(values.values(), default=0.0) or 1.0
+    return {each: value / best for each, value in values.items()}

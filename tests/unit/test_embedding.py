@@ -6,9 +6,8 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -29,6 +28,10 @@ from engine.models.embedding.bundled import (
     verified,
 )
 from engine.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
 
 FILLER = "The committee met again on Tuesday and adjourned without a decision on the matter. " * 20
 FACT = "The password of the aquarium pump is written under the red lamp."
@@ -223,7 +226,8 @@ def test_the_tokenizer_is_the_models() -> None:
         ("IoCreateDevice callback routine", 0.9, 1),
         ("real-time", 1, 1),
         ("café", 0.9, 1),
-        ("Welche Verfassung galt damals in Bayern?", 0, 0.7),
+        ("Welche Verfassung galt damals in Bayern?", 0.5, 1),
+        ("Donaudampfschifffahrtsgesellschaft", 0, 0.6),
         ("数据库在哪里", 0, 0),
         ("أين قاعدة البيانات", 0, 0),
         ("डेटाबेस कहाँ है", 0, 0),
@@ -242,7 +246,7 @@ async def test_the_settings_choose_the_embedder() -> None:
     opened = open_embedder(Settings())
     assert opened.model_id == MODEL_ID
     await opened.close()
-    with pytest.raises(SettingsError, match="EMBEDDINGS_PROVIDER.*'cloud'"):
+    with pytest.raises(SettingsError, match=r"EMBEDDINGS_PROVIDER.*'cloud'"):
         open_embedder(replace(Settings(), embeddings_provider="cloud"))
-    with pytest.raises(SettingsError, match="EMBEDDINGS_MODEL.*'bert'"):
+    with pytest.raises(SettingsError, match=r"EMBEDDINGS_MODEL.*'bert'"):
         open_embedder(replace(Settings(), embeddings_model="bert"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def test_windows_hold_every_token_in_order_and_none_is_too_long(length: int, siz
     fresh = [token for window in found for token in window.ids[len(window.ids) - window.weight :]]
     assert fresh == ids if length else found == [Window(7, [], 1)]
     assert all(window.text == 7 and len(window.ids) <= size for window in found)
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in itertools.pairwise(found):
         assert list(after.ids[:overlap]) == list(before.ids[len(before.ids) - overlap :])
 
 

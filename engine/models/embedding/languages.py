@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 MOST_LETTERS = 2_000
 """What is judged of a long text: enough to tell a language, and bounded in time."""
 
-READ, UNREAD = 0.08, 0.30
-"""Shares of cut seams up to which a text counts as read in full, and from which as not at all."""
+READ, UNREAD = 0.25, 0.50
+"""Shares of cut seams up to which a text counts as read in full, and from which as not at all. German
+and Spanish count as read: fused, the model raises recall@1 on XQuAD from .856 to .882 and from .906 to
+.913 there, though alone it reaches .582 and .502."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
