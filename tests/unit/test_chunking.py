@@ -325,7 +325,7 @@ def test_a_pipe_table_is_one_block():
 
 
 def test_a_list_ends_at_the_next_paragraph_and_at_a_heading():
-    items = "\n\n".join("- item " + "x" * 60 for _ in range(9))
+    items = "\n\n".join("- item " + "x" * 70 for _ in range(9))
     text = f"{items}\n\nA paragraph of its own.{'y' * 200}\n\n# H\n\ntext"
     assert ranges(text) == [(1, 17), (19, 19), (21, 23)]
 

@@ -34,7 +34,7 @@ def test_headings_stay_with_the_first_piece_of_an_over_long_line():
 def test_a_long_paragraph_of_lines_is_cut_after_a_sentence():
     lines = [
         f"line {n} goes on and on without" if n % 4 else f"line {n} ends its sentence here."
-        for n in range(80)
+        for n in range(120)
     ]
     chunks = chunk("\n".join(lines))
     assert len(chunks) > 3
