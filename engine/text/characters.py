@@ -19,6 +19,11 @@ SOUTH_EAST_ASIAN = (
 )
 """Thai, Lao, Myanmar and Khmer without their digits: they are written without spaces, with marks."""
 
+SOUTH_EAST_ASIAN_MARKS = (
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3"
+)
+"""Vowel signs and tone marks that are one with the letter before them."""
+
 UNSEGMENTED = HAN + HANGUL + KANA + SOUTH_EAST_ASIAN
 """Scripts that are indexed by pairs of characters, because their words cannot be found at spaces.
 

@@ -7,13 +7,13 @@ import unicodedata
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engine.text.characters import SUPERSCRIPTS
+from engine.text.characters import SOUTH_EAST_ASIAN_MARKS, SUPERSCRIPTS
 from engine.text.words import (
-    DROPPED,
+    FOLDED,
     SHORTEST_AT_APOSTROPHE,
-    UNIFIED,
     find,
     fold,
+    fold_identifier,
     is_pictograph,
     is_unsegmented,
     parts,
@@ -22,6 +22,9 @@ from engine.text.words import (
 
 _ATTACHED = re.compile(rf"[\u00a8\u00af\u00b4\u00b8\u02d8-\u02dd\u2120\u2122{SUPERSCRIPTS}]")
 """What compatibility folding would turn into letters, digits or marks of the word beside it."""
+
+_NO_MARK = f"(?![{SOUTH_EAST_ASIAN_MARKS}])"
+"""A run of Thai does not end between a letter and its marks."""
 
 _GAP = r"(?:(?!\r?\n[ \t]{0,8}\r?\n)[\W_]){%d,24}"
 """What may stand between two words of a phrase: white space, one line break, punctuation, Markdown's signs,
@@ -88,19 +91,19 @@ def _fold_text(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", _ATTACHED.sub(" ", text)).casefold()
-    return unicodedata.normalize("NFKC", folded).translate(DROPPED).replace("i\u0307", "i")
+    return unicodedata.normalize("NFKC", folded).translate(FOLDED).replace("i\u0307", "i")
 
 
 def make_phrase(text: str) -> Phrase | None:
     """The phrase of a quoted text; None when it holds no word."""
-    words = find(text)
+    words = [word for word in find(text) if fold(word)]
     if not words:
         return None
     pattern = _word_pattern(words[0])
     for before, word in pairwise(words):
         pattern += _GAP % int(_has_borders(before) and _has_borders(word)) + _word_pattern(word)
     return Phrase(
-        words=tuple(fold(word.translate(UNIFIED)) for word in words),
+        words=tuple(fold_identifier(word) for word in words),
         terms=tuple(dict.fromkeys(term for word in words for term in smallest_terms(word))),
         pattern=re.compile(pattern),
         borders=tuple(map(_borders, words)),
@@ -127,9 +130,14 @@ def _borders(word: str) -> tuple[bool, bool] | None:
 
 def _word_pattern(word: str) -> str:
     """A word as a group over folded text: `real-time` is met by real time, `my_var` also escaped."""
-    folded = fold(word.translate(UNIFIED))
+    folded = fold_identifier(word)
     if is_unsegmented(word):
-        return "(" + r"(?:\r?\n)?".join(re.escape(each) for each in folded if not each.isspace()) + ")"
+        return (
+            "("
+            + r"(?:\r?\n)?".join(re.escape(each) for each in folded if not each.isspace())
+            + _NO_MARK
+            + ")"
+        )
     if is_pictograph(word):
         return f"({re.escape(folded)})"
     inside = (

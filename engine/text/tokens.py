@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from engine.text.phrases import Phrase, make_phrase
 from engine.text.words import (
     MAX_TERM,
-    UNIFIED,
     analyse,
     fold,
+    fold_identifier,
     is_pictograph,
     is_unsegmented,
     locate,
+    plain_term,
     terms,
     terms_of_word,
 )
@@ -113,7 +114,7 @@ def _prefix(word: str) -> str | None:
     """The unfinished word. Pairs of characters find the rest of a longer run by themselves."""
     if is_pictograph(word):
         return None
-    folded = fold(word.translate(UNIFIED)).replace("'", "")
-    if is_unsegmented(word) and len(folded) > 1:
-        return None
-    return folded[:MAX_TERM]
+    if is_unsegmented(word):
+        folded = fold(word)
+        return folded if len(folded) == 1 else None
+    return plain_term(fold_identifier(word).replace("'", ""))
