@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
@@ -32,11 +34,11 @@ from engine.notes.model import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
-    from pathlib import Path
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder
     from engine.notes.backlog import Backlog
+    from engine.notes.drift import Survey
     from engine.notes.search import Searcher
     from engine.notes.watcher import FolderWatcher
     from engine.services import Services
@@ -69,7 +71,7 @@ class Notes:
         self._backlog: Backlog = Backlog(database, embedder)
         self._searcher: Searcher = Searcher(database, embedder)
         self._watchers: dict[FolderId, FolderWatcher] = {}
-        self._surveys: dict[FolderId, drift.Survey] = {}
+        self._surveys: dict[FolderId, Survey] = {}
         self._watching = False
         self._drift_lock = asyncio.Lock()
         self.last_drift: DriftReport | None = None
@@ -182,12 +184,13 @@ class Notes:
             FolderError: the path lies in no indexed folder.
         """
         wanted = path.expanduser().absolute()
+        # Not Path.resolve, which raises on a loop of links.
+        real, placed = Path(os.path.realpath(wanted)), Path(os.path.realpath(wanted.parent)) / wanted.name
         for folder in await self.folders():
-            with suppress(ValueError):
-                relative = (wanted.parent.resolve() / wanted.name).relative_to(folder.path).as_posix()
-                return await self._ingest(folder, "" if relative == "." else relative)
-            if wanted.resolve() == folder.path:
+            if real == folder.path:
                 return await self._ingest(folder, "")
+            if placed.is_relative_to(folder.path):
+                return await self._ingest(folder, placed.relative_to(folder.path).as_posix())
         raise FolderError(
             f"{path} lies in no indexed folder.", remedy="Add its folder first: noctuary folders add FOLDER."
         )
@@ -196,12 +199,14 @@ class Notes:
         target = folder.path / relative
         if target.is_dir() or (not target.exists() and not disk.is_note(target.name)):
             return (await drift.reconcile(self._database, folder, relative))[1]
-        kind = JobKind.INGEST_PATH if target.exists() else JobKind.DELETE_PATH
-        priority = target.stat().st_mtime_ns if target.exists() else 0
+        if not disk.nameable(relative):
+            raise FolderError(f"The index cannot hold the name of {target}.", remedy="Rename it.")
+        try:
+            wanted = jobs.Wanted(JobKind.INGEST_PATH, relative, target.stat().st_mtime_ns)
+        except OSError:
+            wanted = jobs.Wanted(JobKind.DELETE_PATH, relative)
         async with self._database.transaction() as connection:
-            return await jobs.enqueue(
-                connection, folder.id, [jobs.Wanted(kind, relative, priority)], confirmed=True
-            )
+            return await jobs.enqueue(connection, folder.id, [wanted], confirmed=True)
 
     # Drift
 
@@ -256,10 +261,15 @@ class Notes:
         from engine.notes.worker import Worker
 
         worker = Worker(self._database, lease=self._settings.lease_seconds, model=lambda: self._backlog.model)
-        await self._reporting(worker.run_until_idle(), on_progress)
-        if embed:
+        while True:
+            await self._reporting(worker.run_until_idle(), on_progress)
+            if not embed:
+                return
             await self._backlog.fill()
             await self._reporting(self._backlog.run_until_idle(), on_progress)
+            async with self._database.connection() as connection:
+                if not await jobs.waiting(connection):
+                    return  # otherwise a note was saved meanwhile, and the vectors waited for its words
 
     async def _reporting(
         self, work: Coroutine[None, None, None], on_progress: Callable[[NotesStatus], None] | None
@@ -320,7 +330,7 @@ class Notes:
                 self._watchers[identity] = watcher
                 self._services.start(_watch_name(identity), watcher.run)
 
-    def _surveyed(self, result: drift.Survey) -> None:
+    def _surveyed(self, result: Survey) -> None:
         self._surveys[result.folder.id] = result
 
     async def _maintain(self) -> None:

@@ -32,6 +32,9 @@ BATCH = 32
 IDLE_WAIT = 10.0
 """Seconds between looks when nothing wakes the loop."""
 
+_PLAIN_WORDS = "plain words"
+"""What any model can embed that works at all."""
+
 _log = logging.getLogger("noctuary.embedding")
 
 _NEXT = """
@@ -78,7 +81,6 @@ class Backlog:
         self._wake = asyncio.Event()
         self._finished: deque[tuple[float, int]] = deque()
         self.model: int | None = None
-        self.trouble: str | None = None
 
     def wake(self) -> None:
         """Look at the backlog now."""
@@ -142,15 +144,25 @@ class Backlog:
     async def _embed(self, connection: AsyncConnection, rows: Sequence[tuple[int, str, str]]) -> None:
         texts = [embedded_text(heading, text) for _, heading, text in rows]
         try:
-            await self._store(connection, [row[0] for row in rows], await self._embedder.passages(texts))
-            self.trouble = None
+            vectors = await self._embedder.passages(texts)
         except ModelError as error:
             if len(rows) == 1:
-                _log.error("a passage could not be embedded: %s", error)
-                await connection.execute(_FAIL, (str(error), self.model, rows[0][0]))
+                await self._fail(connection, rows[0][0], error)
                 return
             for row in rows:
                 await self._embed(connection, [row])
+        else:
+            await self._store(connection, [row[0] for row in rows], vectors)
+
+    async def _fail(self, connection: AsyncConnection, passage: int, error: ModelError) -> None:
+        """Mark a passage the model cannot embed; a model that embeds nothing is not the passage's fault.
+
+        Raises:
+            ModelError: the model fails on plain words too.
+        """
+        await self._embedder.passages([_PLAIN_WORDS])
+        _log.error("a passage could not be embedded: %s", error)
+        await connection.execute(_FAIL, (str(error), self.model, passage))
 
     async def _store(self, connection: AsyncConnection, passages: Sequence[int], vectors: Vectors) -> None:
         written = await asyncio.to_thread(lambda: [vector_text(vector) for vector in vectors.tolist()])

@@ -27,6 +27,9 @@ system's clock (4 to 10 ms, 2 s on FAT) and keep its time stamps: its stamps are
 READ_ATTEMPTS = 5
 """Times a file that changes under our hands is read again before the job waits for quiet."""
 
+MAX_PATH_BYTES = 2_000
+"""A path's length as the database can still look it up; the longest file name has 255 bytes."""
+
 _MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -83,7 +86,7 @@ def listing(root: Path, below: str = "") -> Listing:
     """
     found = Listing()
     ignored = Ignored(root)
-    if below and (hidden(below) or ignored.folder_is_out(below)):
+    if below and (hidden(below) or through_link(root, below) or ignored.folder_is_out(below)):
         return found
     pending = [below]
     while pending:
@@ -103,36 +106,59 @@ def _list_one(root: Path, relative: str, ignored: Ignored, found: Listing, pendi
     except NotADirectoryError:
         return
     except OSError as error:
-        found.unreadable[relative] = error.strerror or str(error)
+        found.unreadable[_shown(relative)] = error.strerror or str(error)
         return
     if any(child.name == ".gitignore" for child in children):
         ignored.read(relative)
     for child in children:
-        if child.name.startswith("."):
-            continue
-        path = prefix + child.name
-        try:
-            _take(child, path, ignored, found, pending)
-        except FileNotFoundError:
-            continue  # gone since the folder was read, or a link to nothing
-        except UnicodeEncodeError:
-            shown = path.encode("utf-8", "backslashreplace").decode("utf-8")
-            found.unreadable[shown] = "its name is not UTF-8; rename it"
-        except OSError as error:
-            found.unreadable[path] = error.strerror or str(error)
+        if not child.name.startswith("."):
+            _take(child, prefix + child.name, ignored, found, pending)
 
 
-def _take(
+def _take(child: os.DirEntry[str], path: str, ignored: Ignored, found: Listing, pending: list[str]) -> None:
+    try:
+        _look_at(child, path, ignored, found, pending)
+    except FileNotFoundError:
+        return  # gone since the folder was read, or a link to nothing
+    except UnicodeEncodeError:
+        found.unreadable[_shown(path)] = "its name is not UTF-8; rename it"
+    except OSError as error:
+        found.unreadable[_shown(path)] = error.strerror or str(error)
+
+
+def _look_at(
     child: os.DirEntry[str], path: str, ignored: Ignored, found: Listing, pending: list[str]
 ) -> None:
     if child.is_dir(follow_symlinks=False):
         if not ignored.is_out(path, folder=True):
             pending.append(path)
     elif child.name.lower().endswith(SUFFIXES) and not ignored.is_out(path, folder=False):
-        path.encode("utf-8")
+        length = len(path.encode("utf-8"))
         status = child.stat()
-        if stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if length > MAX_PATH_BYTES:
+            found.unreadable[path] = f"its path has {length:,} bytes; at most {MAX_PATH_BYTES:,} are indexed"
+        else:
             found.files[path] = stamp_of(status)
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def nameable(path: str) -> bool:
+    """Whether the index can hold a relative path: it is UTF-8, and not too long."""
+    try:
+        return len(path.encode("utf-8")) <= MAX_PATH_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
+def through_link(root: Path, relative: str) -> bool:
+    """Whether a folder's relative path leads through a link, which a listing does not follow."""
+    parts = relative.split("/") if relative else []
+    return any((root / "/".join(parts[:depth])).is_symlink() for depth in range(1, len(parts) + 1))
 
 
 def hidden(relative: str) -> bool:
@@ -201,18 +227,31 @@ class Ignored:
 
 def _spec(path: Path) -> GitIgnoreSpec | None:
     try:
-        text = path.read_text("utf-8", errors="replace")
+        if not path.is_file():  # a pipe of that name would never end
+            return None
+        text = path.read_text("utf-8-sig", errors="replace")
     except OSError:
         return None
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(text.splitlines())
+    return GitIgnoreSpec.from_lines(line for line in text.splitlines() if _is_pattern(line))
+
+
+def _is_pattern(line: str) -> bool:
+    """Whether a line can be read: like git, we pass over one that cannot."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:  # GitIgnorePatternError is one, and is not exported
+        return False
+    return True
 
 
 def excluded(root: Path, path: str) -> bool:
-    """Whether a single note is out: hidden, not Markdown, or ignored."""
+    """Whether a single note is out: hidden, not Markdown, below a link to a folder, or ignored."""
     folder, _, name = path.rpartition("/")
-    if hidden(path) or not is_note(name):
+    if hidden(path) or not is_note(name) or through_link(root, folder):
         return True
     ignored = Ignored(root)
     return ignored.folder_is_out(folder) or ignored.is_out(path, folder=False)

@@ -19,7 +19,7 @@ from engine.notes.jobs import Wanted
 from engine.notes.model import DriftCause, DriftReport, DriftRow, Folder, FolderProblem, JobKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from psycopg import AsyncConnection
 
@@ -230,30 +230,35 @@ async def _other_model(connection: AsyncConnection, folder: Folder, model: int |
 
 def _rows(result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, str]) -> list[DriftRow]:
     found: dict[str, DriftRow] = {}
-    root, files = result.folder.path, result.listing.files
-
-    def add(cause: DriftCause, path: str, detail: str, since: datetime | None = None) -> None:
+    for cause, path, detail, since in _causes(result, open_, other):
         job = open_.get(path)
         queued = job is not None and job.status != "failed" and cause is not DriftCause.OTHER_MODEL
+        comment = ""
         if job is not None and queued:
-            detail += "; a job waits for it" if job.status == "pending" else "; a job works on it"
-        found.setdefault(path, DriftRow(cause, root, path, detail, since, queued))
+            comment = "; a job waits for it" if job.status == "pending" else "; a job works on it"
+        found.setdefault(path, DriftRow(cause, result.folder.path, path, detail + comment, since, queued))
+    return sorted(found.values(), key=lambda row: (list(DriftCause).index(row.cause), row.path))
 
+
+def _causes(
+    result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, str]
+) -> Iterator[tuple[DriftCause, str, str, datetime | None]]:
+    """Every cause there is for a path, the most telling first."""
+    files = result.listing.files
     for path, job in open_.items():
         if job.status == "failed":
-            add(DriftCause.JOB_FAILED, path, job.error or "The last job failed.", job.finished_at)
+            yield DriftCause.JOB_FAILED, path, job.error or "The last job failed.", job.finished_at
     for path in result.missing:
-        add(DriftCause.NOT_INDEXED, path, "on the disk, not in the index", _since(files.get(path)))
+        yield DriftCause.NOT_INDEXED, path, "on the disk, not in the index", _since(files.get(path))
     for path in result.changed:
-        add(DriftCause.CHANGED, path, "written since it was indexed", _since(files.get(path)))
+        yield DriftCause.CHANGED, path, "written since it was indexed", _since(files.get(path))
     for path in result.orphaned:
-        add(DriftCause.ORPHANED, path, "in the index, not on the disk")
+        yield DriftCause.ORPHANED, path, "in the index, not on the disk", None
     for path, reason in result.listing.unreadable.items():
         if path:
-            add(DriftCause.NOT_INDEXED, path, f"cannot be read: {reason}")
+            yield DriftCause.NOT_INDEXED, path, f"cannot be read: {reason}", None
     for path, name in other.items():
-        add(DriftCause.OTHER_MODEL, path, f"has vectors of {name} and not of the model in use")
-    return sorted(found.values(), key=lambda row: (list(DriftCause).index(row.cause), row.path))
+        yield DriftCause.OTHER_MODEL, path, f"has vectors of {name} and not of the model in use", None
 
 
 def _since(stamp: disk.Stamp | None) -> datetime | None:

@@ -107,7 +107,8 @@ async def known_hashes(
 ) -> dict[tuple[int, str], bytes]:
     """The sha256 the index has of each claimed path that it knows."""
     cursor = await connection.execute(
-        "SELECT file.folder, file.path, file.hash FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)"
+        "SELECT file.folder, file.path, file.hash"
+        " FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)"
         " WHERE file.folder = wanted.folder AND file.path = wanted.path",
         ([job.folder for job in claimed], [job.path for job in claimed]),
     )
@@ -149,7 +150,8 @@ async def _still_held(
     connection: AsyncConnection, worker: str, prepared: Sequence[Content | Gone]
 ) -> list[Content | Gone]:
     cursor = await connection.execute(
-        "SELECT id FROM job WHERE id = ANY(%s) AND status = 'processing' AND worker = %s ORDER BY id FOR UPDATE",
+        "SELECT id FROM job WHERE id = ANY(%s) AND status = 'processing' AND worker = %s"
+        " ORDER BY id FOR UPDATE",
         ([item.job.id for item in prepared], worker),
     )
     held = {JobId(row[0]) for row in await cursor.fetchall()}
@@ -240,6 +242,8 @@ async def _places(
 
 
 async def _add_segment(connection: AsyncConnection, passages: Sequence[tuple[int, PassageText]]) -> None:
+    # A passage without a word is in no posting: counted, it could never be taken out again.
+    passages = [(identity, text) for identity, text in passages if text.length]
     if not passages:
         return
     cursor = await connection.execute(
@@ -296,7 +300,8 @@ async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:
     """Remove a folder and all that the index holds of it; the disk is not touched."""
     await connection.execute(_BEGIN)
     cursor = await connection.execute(
-        "DELETE FROM chunk USING file WHERE file.folder = %s AND chunk.file = file.id RETURNING chunk.passage",
+        "DELETE FROM chunk USING file WHERE file.folder = %s AND chunk.file = file.id"
+        " RETURNING chunk.passage",
         (folder,),
     )
     passages = sorted({row[0] for row in await cursor.fetchall()})

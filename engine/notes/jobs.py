@@ -26,15 +26,20 @@ KEEP_DONE = "7 days"
 
 _ENQUEUE = """
     INSERT INTO job (kind, folder, path, priority, confirmed, not_before)
-    SELECT kind, %(folder)s, path, priority, %(confirmed)s, now() + %(delay)s * interval '1 second'
-    FROM unnest(%(kinds)s::text[], %(paths)s::text[], %(priorities)s::bigint[]) AS wanted (kind, path, priority)
-    ORDER BY path
+    SELECT kind, folder.id, wanted.path, priority, %(confirmed)s, now() + %(delay)s * interval '1 second'
+    FROM unnest(%(kinds)s::text[], %(paths)s::text[], %(priorities)s::bigint[])
+        AS wanted (kind, path, priority)
+    JOIN folder ON folder.id = %(folder)s  -- it may have been removed since it was surveyed
     ON CONFLICT (folder, path) WHERE status = 'pending' DO UPDATE SET
         kind = excluded.kind,
         priority = greatest(job.priority, excluded.priority),
         confirmed = job.confirmed OR excluded.confirmed,
         not_before = least(job.not_before, excluded.not_before)
 """
+
+# What makes a job wait again looks first whether another waits for its path: between the look and the
+# change nobody else may queue one.
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('noctuary:queue', 0))"
 
 # A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway.
 _CLAIM = """
@@ -74,27 +79,54 @@ _FAIL = """
         AND old.id <> failed.id
 """
 
+_ANY_LAPSED = "SELECT EXISTS (SELECT FROM job WHERE status = 'processing' AND lease_until < now())"
+
 # A lapsed job whose path has a newer waiting one hands over its count, so that a note which kills
-# every worker cannot hide behind being saved again and again.
+# every worker cannot hide behind being saved again and again; and the human's word, if it has it.
 _LAPSED_INTO_WAITING = """
     WITH lapsed AS (
         DELETE FROM job WHERE status = 'processing' AND lease_until < now() AND EXISTS (
             SELECT FROM job AS waiting WHERE waiting.status = 'pending'
                 AND waiting.folder = job.folder AND waiting.path = job.path)
-        RETURNING folder, path, attempts
+        RETURNING folder, path, attempts, confirmed
     )
-    UPDATE job SET attempts = greatest(job.attempts, lapsed.attempts)
+    UPDATE job SET attempts = greatest(job.attempts, lapsed.attempts),
+        confirmed = job.confirmed OR lapsed.confirmed
     FROM lapsed WHERE job.status = 'pending' AND job.folder = lapsed.folder AND job.path = lapsed.path
 """
 
 _LAPSED = """
-    UPDATE job SET
-        status = CASE WHEN attempts >= %(most)s THEN 'failed' ELSE 'pending' END,
-        error = format('The worker %%s stopped while it worked on this (attempt %%s of %%s).', worker, attempts,
-            %(most)s::integer),
-        finished_at = CASE WHEN attempts >= %(most)s THEN now() END,
-        lease_until = NULL, worker = NULL
-    WHERE status = 'processing' AND lease_until < now()
+    WITH lapsed AS (
+        UPDATE job SET
+            status = CASE WHEN attempts >= %(most)s THEN 'failed' ELSE 'pending' END,
+            error = format('The worker %%s stopped while it worked on this (attempt %%s of %%s).',
+                worker, attempts, %(most)s::integer),
+            finished_at = CASE WHEN attempts >= %(most)s THEN now() END,
+            lease_until = NULL, worker = NULL
+        WHERE status = 'processing' AND lease_until < now()
+        RETURNING id, status, folder, path
+    ), replaced AS (
+        DELETE FROM job AS old USING lapsed WHERE lapsed.status = 'failed' AND old.status = 'failed'
+            AND old.folder = lapsed.folder AND old.path = lapsed.path AND old.id <> lapsed.id
+    )
+    SELECT count(*) FROM lapsed
+"""
+
+_RELEASED_INTO_WAITING = """
+    WITH released AS (
+        DELETE FROM job WHERE id = ANY(%(ids)s) AND status = 'processing' AND worker = %(worker)s AND EXISTS (
+            SELECT FROM job AS waiting WHERE waiting.status = 'pending'
+                AND waiting.folder = job.folder AND waiting.path = job.path)
+        RETURNING folder, path, confirmed
+    )
+    UPDATE job SET confirmed = job.confirmed OR released.confirmed
+    FROM released WHERE job.status = 'pending' AND job.folder = released.folder AND job.path = released.path
+"""
+
+_RELEASE = """
+    UPDATE job SET status = 'pending', attempts = greatest(attempts - 1, 0), worker = NULL,
+        lease_until = NULL, started_at = NULL, not_before = now() + %(delay)s * interval '1 second'
+    WHERE id = ANY(%(ids)s) AND status = 'processing' AND worker = %(worker)s
 """
 
 _RETRY = """
@@ -115,7 +147,8 @@ _LIST = """
         job.started_at, job.finished_at, job.worker
     FROM job JOIN folder ON folder.id = job.folder
     WHERE (%(status)s::text IS NULL OR job.status = %(status)s)
-        AND (%(text)s = '' OR position(lower(%(text)s) IN lower(job.path || ' ' || coalesce(job.error, ''))) > 0)
+        AND (%(text)s = ''
+            OR position(lower(%(text)s) IN lower(job.path || ' ' || coalesce(job.error, ''))) > 0)
     ORDER BY job.id DESC LIMIT %(limit)s OFFSET %(offset)s
 """
 
@@ -172,17 +205,17 @@ async def enqueue(
     unique = {item.path: item for item in wanted}
     if not unique:
         return 0
-    cursor = await connection.execute(
-        _ENQUEUE,
-        {
-            "folder": folder,
-            "kinds": [str(item.kind) for item in unique.values()],
-            "paths": list(unique),
-            "priorities": [item.priority for item in unique.values()],
-            "confirmed": confirmed,
-            "delay": delay,
-        },
-    )
+    values = {
+        "folder": folder,
+        "kinds": [str(item.kind) for item in unique.values()],
+        "paths": list(unique),
+        "priorities": [item.priority for item in unique.values()],
+        "confirmed": confirmed,
+        "delay": delay,
+    }
+    async with connection.transaction():
+        await connection.execute(_ONE_AT_A_TIME)
+        cursor = await connection.execute(_ENQUEUE, values)
     return cursor.rowcount
 
 
@@ -224,31 +257,40 @@ async def release(
     """Give jobs back unharmed, as at a clean stop: the claim does not count."""
     if not ids:
         return
-    await connection.execute(
-        "DELETE FROM job WHERE id = ANY(%s) AND status = 'processing' AND worker = %s AND EXISTS ("
-        " SELECT FROM job AS waiting WHERE waiting.status = 'pending'"
-        " AND waiting.folder = job.folder AND waiting.path = job.path)",
-        (list(ids), worker),
+    values = {"ids": list(ids), "worker": worker, "delay": delay}
+    async with connection.transaction():
+        await connection.execute(_ONE_AT_A_TIME)
+        await connection.execute(_RELEASED_INTO_WAITING, values)
+        await connection.execute(_RELEASE, values)
+
+
+async def held(connection: AsyncConnection, worker: str) -> list[JobId]:
+    """The jobs that are in a worker's hands, also those it was cancelled over before it knew of them."""
+    cursor = await connection.execute(
+        "SELECT id FROM job WHERE status = 'processing' AND worker = %s", (worker,)
     )
-    await connection.execute(
-        "UPDATE job SET status = 'pending', attempts = greatest(attempts - 1, 0), worker = NULL,"
-        " lease_until = NULL, started_at = NULL, not_before = now() + %s * interval '1 second'"
-        " WHERE id = ANY(%s) AND status = 'processing' AND worker = %s",
-        (delay, list(ids), worker),
-    )
+    return [JobId(row[0]) for row in await cursor.fetchall()]
 
 
 async def reclaim_lapsed(connection: AsyncConnection) -> int:
     """Return jobs whose worker died to the queue, or fail them at the third time. Returns how many."""
-    await connection.execute(_LAPSED_INTO_WAITING)
-    cursor = await connection.execute(_LAPSED, {"most": MAX_ATTEMPTS})
-    return cursor.rowcount
+    cursor = await connection.execute(_ANY_LAPSED)
+    if await cursor.fetchone() != (True,):
+        return 0
+    async with connection.transaction():
+        await connection.execute(_ONE_AT_A_TIME)
+        await connection.execute(_LAPSED_INTO_WAITING)
+        cursor = await connection.execute(_LAPSED, {"most": MAX_ATTEMPTS})
+        row = await cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 async def retry(connection: AsyncConnection, ids: Sequence[JobId] | None = None) -> int:
     """Put failed jobs (all of them when `ids` is None) back into the queue. Returns how many."""
     chosen = None if ids is None else list(ids)
-    cursor = await connection.execute(_RETRY, {"ids": chosen})
+    async with connection.transaction():
+        await connection.execute(_ONE_AT_A_TIME)
+        cursor = await connection.execute(_RETRY, {"ids": chosen})
     return cursor.rowcount
 
 

@@ -38,7 +38,8 @@ PHRASE_BATCH = 500
 
 _STATISTICS = """
     SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0),
-        (SELECT string_agg(int4send(id), ''::bytea) FROM passage WHERE orphaned_at IS NOT NULL),
+        (SELECT string_agg(int4send(id), ''::bytea) FROM passage
+            WHERE orphaned_at IS NOT NULL AND length > 0),
         (SELECT coalesce(sum(length), 0) FROM passage WHERE orphaned_at IS NOT NULL)
     FROM segment
 """

@@ -114,13 +114,20 @@ def _prepare(job: Claimed, known: bytes | None) -> Prepared:
 def _chunked(job: Claimed, reading: disk.Reading, digest: bytes) -> Content:
     places: list[Place] = []
     passages: dict[bytes, PassageText] = {}
-    for piece in chunk(decode(reading.raw)):
+    for piece in chunk(_text(job, reading)):
         heading = "\n".join(piece.heading)
         identity = passage_hash(heading, piece.text)
         places.append(Place(piece.line_start, piece.line_end, identity))
         if identity not in passages:
             passages[identity] = PassageText(identity, heading, piece.text, Counter(indexed_terms(piece)))
     return Content(job, reading.stamp, digest, tuple(places), passages)
+
+
+def _text(job: Claimed, reading: disk.Reading) -> str:
+    try:
+        return decode(reading.raw)
+    except NoteError as error:
+        raise NoteError(f"{job.file}: {error.message}", remedy=error.remedy) from error
 
 
 def indexed_terms(piece: Chunk) -> list[str]:

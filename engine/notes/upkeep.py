@@ -46,10 +46,11 @@ async def once(database: Database) -> None:
         await jobs.prune(connection)
         if await jobs.waiting(connection):
             return  # a first indexing writes segments faster than it pays to merge them
-    async with database.transaction() as connection:
-        if await _may_tidy(connection):
-            await purge(connection)
-            await merge_segments(connection)
+    # Each in a transaction of its own: merging takes long, and purging locks writers out.
+    for tidy in (purge, merge_segments):
+        async with database.transaction() as connection:
+            if await _may_tidy(connection):
+                await tidy(connection)
 
 
 async def _may_tidy(connection: AsyncConnection) -> bool:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from engine.notes import disk, drift, jobs
-from engine.notes.jobs import Wanted
-from engine.notes.model import Folder, JobKind, WatchMode, WatchState
+from engine.notes import drift, jobs
+from engine.notes.hints import sort_hints
+from engine.notes.model import Folder, WatchMode, WatchState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,6 +65,13 @@ _REMOTE = {
     "ceph",
 }
 """File systems whose changes, made elsewhere, give no event here."""
+
+# A folder may be called like a note; when such a path is gone, so may be the notes below it.
+_WERE_FOLDERS = """
+    SELECT gone.path FROM unnest(%(paths)s::text[]) AS gone (path)
+    WHERE EXISTS (SELECT FROM file WHERE file.folder = %(folder)s
+        AND file.path >= gone.path || '/' AND file.path < gone.path || '0')
+"""
 
 _log = logging.getLogger("noctuary.watcher")
 
@@ -170,7 +176,9 @@ class FolderWatcher:
             await asyncio.sleep(BEAT)
 
     async def _events(self, identity: tuple[int, int] | None) -> None:
-        from watchfiles import awatch
+        from watchfiles import Change, awatch
+
+        root = str(self.folder.path)
 
         first = True
         async for changes in awatch(
@@ -182,7 +190,9 @@ class FolderWatcher:
             yield_on_timeout=True,
             ignore_permission_denied=True,
         ):
-            if _identity(self.folder.path) != identity:
+            # A new folder may have the inode of the old one, so the root's own end counts as well.
+            ended = any(path == root and change is not Change.modified for change, path in changes)
+            if ended or _identity(self.folder.path) != identity:
                 raise _RootReplaced
             if first:
                 self.survey_soon()  # what changed before the kernel's watches stood
@@ -208,52 +218,19 @@ class FolderWatcher:
     async def _hints(self, paths: Sequence[str]) -> None:
         if len(paths) > BURST:
             self._schedule("", (1.0, *SETTLE[1:]))
-        wanted, gone, folders = await asyncio.to_thread(self._sort_hints, paths)
-        for relative in folders:
+        hints = await asyncio.to_thread(sort_hints, self.folder.path, paths)
+        for relative in hints.folders:
             self._schedule(relative, SETTLE)
-        if wanted or gone:
-            async with self._database.transaction() as connection:
-                await jobs.enqueue(connection, self.folder.id, wanted)
-                await jobs.enqueue(connection, self.folder.id, gone, delay=DELETE_GRACE)
-
-    def _sort_hints(self, paths: Sequence[str]) -> tuple[list[Wanted], list[Wanted], set[str]]:
-        """What stands on the disk now decides, never the kind of the event."""
-        wanted: list[Wanted] = []
-        gone: list[Wanted] = []
-        folders: set[str] = set()
-        root = str(self.folder.path)
-        for path in paths:
-            relative = os.path.relpath(path, root)
-            if relative == ".":
-                folders.add("")
-                continue
-            name = os.path.basename(relative)
-            if name == ".gitignore":
-                folders.add(os.path.dirname(relative))
-                continue
-            if relative.startswith("..") or disk.hidden(relative):
-                continue
-            self._sort_hint(path, relative, name, wanted, gone, folders)
-        return wanted, gone, folders
-
-    def _sort_hint(
-        self, path: str, relative: str, name: str, wanted: list[Wanted], gone: list[Wanted], folders: set[str]
-    ) -> None:
-        try:
-            relative.encode("utf-8")
-            status = os.stat(path)
-        except UnicodeEncodeError:
-            folders.add("")
-        except OSError:
-            if disk.is_note(name):
-                gone.append(Wanted(JobKind.DELETE_PATH, relative, time.time_ns()))
-            else:
-                folders.add(relative)  # perhaps a folder of notes that was moved away
-        else:
-            if os.path.isdir(path):
-                folders.add(relative)
-            elif disk.is_note(name):
-                wanted.append(Wanted(JobKind.INGEST_PATH, relative, status.st_mtime_ns))
+        if not hints.wanted and not hints.gone:
+            return
+        async with self._database.transaction() as connection:
+            await jobs.enqueue(connection, self.folder.id, hints.wanted)
+            await jobs.enqueue(connection, self.folder.id, hints.gone, delay=DELETE_GRACE)
+            cursor = await connection.execute(
+                _WERE_FOLDERS, {"folder": self.folder.id, "paths": [item.path for item in hints.gone]}
+            )
+            for (relative,) in await cursor.fetchall():
+                self._schedule(relative, SETTLE)
 
     def _schedule(self, below: str, delays: Sequence[float]) -> None:
         now = time.monotonic()
@@ -283,7 +260,7 @@ class FolderWatcher:
     async def _survey_regularly(self, mode: WatchMode) -> None:
         while mode is WatchMode.EVENTS:
             # The jitter keeps many folders and processes from walking the disk at once.
-            await asyncio.sleep(self._settings.reconcile_interval * random.uniform(0.9, 1.1))
+            await asyncio.sleep(self._settings.reconcile_interval * random.uniform(0.9, 1.1))  # noqa: S311 - no secret
             self.survey_soon()
 
     async def _survey(self, below: str) -> None:
@@ -303,7 +280,8 @@ class FolderWatcher:
         self._shown_at = time.monotonic()
         async with self._database.connection() as connection:
             await connection.execute(
-                "INSERT INTO watcher (folder, process, mode, reason) SELECT id, %s, %s, %s FROM folder WHERE id = %s"
+                "INSERT INTO watcher (folder, process, mode, reason)"
+                " SELECT id, %s, %s, %s FROM folder WHERE id = %s"
                 " ON CONFLICT (folder) DO UPDATE SET process = excluded.process, mode = excluded.mode,"
                 " reason = excluded.reason, beat_at = now()",
                 (self._process, str(mode), reason, self.folder.id),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.notes.jobs import Claimed
+    from engine.notes.model import JobId
 
 BATCH = 256
 """Jobs a transaction: large enough that postings pack well, small enough that a save during a first
@@ -72,15 +73,16 @@ class Worker:
         """Work until no job waits that this worker could take."""
         running = asyncio.create_task(self.run())
         try:
-            while await self._unfinished():
+            while not running.done() and await self._unfinished():
                 await asyncio.wait({running}, timeout=0.05)
-                if running.done():
-                    await running
                 self.wake()
+            if running.done():
+                running.result()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from group
         finally:
             running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+            await asyncio.wait({running})
 
     async def _unfinished(self) -> bool:
         async with self._database.connection() as connection:
@@ -161,15 +163,16 @@ class Worker:
 
     async def _write(self, batch: Sequence[Content | Gone]) -> None:
         from psycopg import DatabaseError, OperationalError
+        from psycopg.errors import ProgramLimitExceeded
 
         if not batch:
             return
         try:
             async with self._database.transaction() as connection:
                 written = await index.write(connection, self.name, batch, self._model())
-        except OperationalError:
-            raise  # the server went away or is out of room: nothing to do with these notes
         except DatabaseError as error:
+            if isinstance(error, OperationalError) and not isinstance(error, ProgramLimitExceeded):
+                raise  # the server went away or is out of room: nothing to do with these notes
             if len(batch) > 1:
                 for item in batch:
                     await self._write([item])
@@ -192,12 +195,16 @@ class Worker:
                     await jobs.renew(connection, self.name, sorted(self._held), lease=self._lease)
 
     async def _give_back(self) -> None:
-        if not self._held:
-            return
         from psycopg import OperationalError
 
+        self._held.clear()
         # Without the server the leases lapse by themselves.
         with suppress(OperationalError, DatabaseUnavailable):
             async with self._database.transaction() as connection:
-                await jobs.release(connection, self.name, sorted(self._held))
-        self._held.clear()
+                await jobs.release(connection, self.name, await jobs.held(connection, self.name))
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first fault of a group of tasks: that is the one to tell."""
+    first = group.exceptions[0]
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first
