@@ -1,0 +1,48 @@
+"""A vault of notes on the disk, with the parts of the engine that index it, run step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.notes import Notes
+from engine.services import Services
+from tests.integration.vault import AttentiveEmbedder, Vault
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from engine.database import Database
+    from engine.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[AttentiveEmbedder]:
+    """The real model, loaded at most once a session."""
+    embedder = AttentiveEmbedder()
+    yield embedder
+    asyncio.run(embedder.close())
+
+
+@pytest.fixture
+def embedder(model: AttentiveEmbedder) -> AttentiveEmbedder:
+    """The real model, with nothing asked of it yet."""
+    model.asked.clear()
+    return model
+
+
+@pytest.fixture
+async def vault(
+    database: Database, settings: Settings, embedder: AttentiveEmbedder, tmp_path: Path
+) -> AsyncIterator[Vault]:
+    """An empty folder of notes that has been added, and no service running."""
+    services = Services()
+    notes = Notes(database, embedder, settings, services)
+    await notes.prepare()
+    root = tmp_path / "notes"
+    root.mkdir()
+    yield Vault(database, notes, settings, await notes.add_folder(root))
+    await services.stop()
