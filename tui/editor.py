@@ -53,7 +53,10 @@ SYNTAX: Mapping[str, tuple[str, ...]] = {
 
 
 class EditorError(NoctuaryError):
-    """The editor is not named rightly, cannot be started, or ended with an error."""
+    """The editor is not installed, cannot be started, or ended with an error.
+
+    Messages say what is wrong first and name the path last: they are shown on one line.
+    """
 
     title = "Editor"
 
@@ -80,7 +83,7 @@ def command(settings: Settings) -> list[str]:
     words = settings.editor_command()
     if shutil.which(words[0]) is None:
         raise EditorError(
-            f"{words[0]!r} ({settings.source('editor')}) is not installed or not on the PATH.",
+            f"not installed, or not on the PATH: {words[0]!r} ({settings.source('editor')}).",
             remedy="Set editor in config.toml, or EDITOR.",
         )
     return list(words)
@@ -119,7 +122,7 @@ async def edit(app: App[Any], file: Path, line: int, settings: Settings) -> None
     """
     words = command(settings)
     if not await asyncio.to_thread(file.is_file):
-        raise EditorError(f"{str(file)!r} is not there any more.", remedy="Refresh the search.")
+        raise EditorError(f"there is no file any more at {str(file)!r}.", remedy="Refresh the search.")
     argv = arguments(words, file, line)
     outcome = _Outcome()
     with lent_terminal(app) as streams:
@@ -160,10 +163,10 @@ class _Outcome:
             raise self.cancelled
         if self.error is not None:
             why = self.error.strerror or str(self.error)
-            raise EditorError(f"{name!r} could not be started: {why}.", remedy="Set editor in config.toml.")
+            raise EditorError(f"not started, {why}: {name!r}.", remedy="Set editor in config.toml.")
         if self.status:
             how = f"status {self.status}" if self.status > 0 else f"signal {-self.status}"
-            raise EditorError(f"{name!r} ended with {how}.")
+            raise EditorError(f"ended with {how}: {name!r}.")
 
 
 async def _end(process: subprocess.Process) -> None:

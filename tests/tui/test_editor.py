@@ -57,7 +57,7 @@ def test_a_line_is_never_below_one():
 
 def test_an_editor_that_is_not_installed_is_named_with_its_source():
     settings = Settings(editor="no-such-editor --wait", sources={"editor": "VISUAL"})
-    with pytest.raises(EditorError, match=r"'no-such-editor' \(VISUAL\) is not installed"):
+    with pytest.raises(EditorError, match=r"not installed.*'no-such-editor' \(VISUAL\)"):
         command(settings)
 
 
@@ -102,12 +102,12 @@ async def test_an_editor_that_fails_or_a_file_that_is_gone_is_one_sentence(tmp_p
             await edit(pilot.app, note, 1, Settings(editor=script(tmp_path, "sys.exit(3)")))
         with pytest.raises(EditorError, match="ended with signal 9"):
             await edit(pilot.app, note, 1, Settings(editor=script(tmp_path, "os.kill(os.getpid(), 9)")))
-        with pytest.raises(EditorError, match="is not there any more"):
+        with pytest.raises(EditorError, match="no file any more"):
             await edit(pilot.app, tmp_path / "gone.md", 1, Settings(editor="true"))
         broken = tmp_path / "broken"
         broken.write_text("#!/no/such/interpreter\n")
         broken.chmod(0o755)
-        with pytest.raises(EditorError, match="could not be started"):
+        with pytest.raises(EditorError, match="not started, .*broken"):
             await edit(pilot.app, note, 1, Settings(editor=str(broken)))
 
 

@@ -25,11 +25,16 @@ class QueryInput(LineInput):
         self._walked: str | None = None
 
     async def load(self, paths: Paths) -> None:
-        """Read the history off the loop; a worker's work. What cannot be read is said once."""
+        """Read the history off the loop; a worker's work. What cannot be read is said, and asking goes on."""
+        history = History(None)
         try:
-            self.history = await asyncio.to_thread(_open, paths, self.history.entries)
+            history = History(await asyncio.to_thread(lambda: paths.state / FILE))
+            await asyncio.to_thread(history.load)
         except (OSError, SettingsError) as error:
             self.post_message(Flash(f"The search history cannot be read: {error}", error=True))
+        for query in self.history.entries:
+            history.add(query)
+        self.history = history
 
     def remember(self) -> bool:
         """Make the query the newest of the history; whether it has to be saved."""
@@ -61,11 +66,3 @@ class QueryInput(LineInput):
         self._walked = self.value
         self.cursor_position = len(self.value)
         return True
-
-
-def _open(paths: Paths, asked: tuple[str, ...]) -> History:
-    history = History(paths.state / FILE)
-    for query in asked:
-        history.add(query)
-    history.load()
-    return history
