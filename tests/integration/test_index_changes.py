@@ -10,7 +10,9 @@ from engine.notes.model import Mode
 if TYPE_CHECKING:
     from tests.integration.vault import AttentiveEmbedder, Vault
 
-THREE = "# Birds\n\n## Owls\n\nOwls hunt at night.\n\n## Swifts\n\nSwifts sleep on the wing.\n\n## Larks\n\n{}\n"
+THREE = (
+    "# Birds\n\n## Owls\n\nOwls hunt at night.\n\n## Swifts\n\nSwifts sleep on the wing.\n\n## Larks\n\n{}\n"
+)
 
 
 async def test_a_saved_note_is_found_by_its_words_before_any_vector_is_made(vault: Vault) -> None:
@@ -87,7 +89,9 @@ async def test_a_deleted_note_is_found_no_more_and_comes_back_without_a_new_vect
     (vault.root / "owls.md").unlink()
     await vault.index(embed=True)
     assert await vault.found("owls") == []
-    assert (await vault.notes.search("owls", mode=Mode.VECTOR, max_distance=2)).citations[0].path == "other.md"
+    assert (await vault.notes.search("owls", mode=Mode.VECTOR, max_distance=2)).citations[
+        0
+    ].path == "other.md"
     embedder.asked.clear()
     await vault.save("owls.md", "Owls hunt.\n", embed=True)
     assert await vault.found("owls") == ["owls.md"]

@@ -47,7 +47,9 @@ async def test_a_worker_killed_in_the_middle_leaves_nothing_half_written_and_its
     held = await vault.jobs(JobStatus.PROCESSING)
     assert held, "it was killed with jobs in its hands"
     counts = await vault.notes.job_counts()
-    assert await vault.value("SELECT count(*) FROM file") == counts.done, "a file is in the index when it is done"
+    assert await vault.value("SELECT count(*) FROM file") == counts.done, (
+        "a file is in the index when it is done"
+    )
 
     await vault.notes.work_until_idle(embed=False)
     assert await vault.in_index() == vault.on_disk()

@@ -90,9 +90,7 @@ class Vault:
 
     async def found(self, query: str, **options: Any) -> list[str]:
         """Paths of the notes found by keyword, best first."""
-        result: SearchResult = await self.notes.search(
-            query, **{"mode": Mode.KEYWORD, "k": 20, **options}
-        )
+        result: SearchResult = await self.notes.search(query, **{"mode": Mode.KEYWORD, "k": 20, **options})
         return [citation.path for citation in result.citations]
 
     # The queue
