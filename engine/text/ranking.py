@@ -33,6 +33,19 @@ chunking_evaluation keywords alone cover 0.86 of the answers with 0, 0.90 with 0
 NEIGHBOUR_NEARNESS = 0.25
 """The same for nearness in meaning, as shares of a mean: hybrid 0.906 with 0, 0.92 with 0.15 to 0.25."""
 
+POOL = 100
+"""Passages each list gives to the fusion: 50 and 200 cover the same on chunking_evaluation."""
+
+MEANING = 0.4
+"""The vector list's share of a fused score, where the model reads the query's language. Covered on
+chunking_evaluation: .919 at 0.3, .917 at 0.35, .921 at 0.4, .914 at 0.45; recall@10 on XQuAD, English and
+German: .995 and .981 at 0.3, .996 and .982 at 0.4, .998 and .980 at 0.5."""
+
+EVIDENCE = 0.4
+"""A passage that is too far away in meaning is evidence still when this much of what the query tells
+stands in it: an identifier is found though the model has no idea of it. knowman's questions without an
+answer reach .22; from 0.3 to 0.5 XQuAD's recall differs by 0.6 %."""
+
 POSTING = np.dtype([("passage", "<i4"), ("length", "<u2"), ("tf", "<u1")])
 """One posting of a term, 7 bytes: the passage, its length in terms, how often the term stands in it."""
 
@@ -317,3 +330,21 @@ def _nearness(
 def _to_one(values: Mapping[int, float]) -> dict[int, float]:
     best = max(values.values(), default=0.0) or 1.0
     return {each: value / best for each, value in values.items()}
+
+
+def evidence(
+    hits: Sequence[Fused], limit: float, coverage: Mapping[int, float], reads: float = 1.0
+) -> list[Fused]:
+    """The hits that may be cited: near enough, or with enough of the query's words in them.
+
+    `limit` is the greatest cosine distance, `coverage` is `Bm25.coverage` of the hits, and `reads`
+    (0..1) how far the model reads the query: of a language it does not read, distances mean nothing
+    and every hit by words stays. A passage without a vector is not held against it.
+    """
+    return [
+        hit
+        for hit in hits
+        if hit.distance is None
+        or hit.distance <= limit
+        or (hit.keyword_rank is not None and coverage.get(hit.id, 0.0) >= EVIDENCE * reads)
+    ]

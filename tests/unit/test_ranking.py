@@ -10,7 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text.ranking import K1, NEIGHBOUR_NEARNESS, NEIGHBOUR_WORDS, POSTING, B, Bm25, fuse, pack, score
+from engine.text.ranking import (
+    EVIDENCE,
+    K1,
+    NEIGHBOUR_NEARNESS,
+    NEIGHBOUR_WORDS,
+    POSTING,
+    B,
+    Bm25,
+    evidence,
+    fuse,
+    pack,
+    score,
+)
 
 WORDS = "abcde"
 Collection = dict[int, list[str]]
@@ -184,3 +196,11 @@ def test_the_tail_of_a_list_changes_nothing_at_its_head(keyword: list[tuple[int,
     keyword.sort(key=lambda pair: -pair[1])
     head = fuse(keyword[:-1], [], 0.4)
     assert [hit for hit in fuse(keyword, [], 0.4) if hit.id != keyword[-1][0]] == head
+
+
+def test_evidence_is_near_or_holds_what_was_asked() -> None:
+    hits = fuse([(1, 9.0), (2, 8.0), (5, 7.0)], [(3, 0.5), (2, 0.9), (1, 0.9), (4, 0.9)], 0.4)
+    covered = {1: EVIDENCE, 2: EVIDENCE - 0.01, 3: 0.0, 4: 1.0, 5: 0.0}
+    assert {hit.id for hit in evidence(hits, 0.8, covered)} == {1, 3, 5}
+    assert {hit.id for hit in evidence(hits, 0.8, covered, reads=0.0)} == {1, 2, 3, 5}
+    assert {hit.id for hit in evidence(hits, 0.9, {})} == {1, 2, 3, 4, 5}
