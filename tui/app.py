@@ -5,6 +5,7 @@ It holds what is global (engine, keymap, clock, status) and nothing of any pane.
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui import work
 from tui.keymap import Keymap
 from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
+from tui.panes.base import FetchFailed
 from tui.screens.main import MainScreen
 from tui.themes import NEXT, without_colour
 from tui.widgets.status_line import Health
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.binding import BindingType
+    from textual.timer import Timer
 
     from engine import Engine
     from engine.notes.model import NotesStatus
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
     from tui.messages import Changed, EngineFailed, EngineReady, Flash, Opening, Started, StatusRead
     from tui.panes.base import Pane
 
-TOPICS = ("folder", "file", "job", "embedding", "notice")
+_log = logging.getLogger("noctuary.screen")
+
+TOPICS = ("folder", "file", "job", "embedding")
+STATUS_SECONDS = 1.0
+"""Between two readings of the status while rows change: it counts the whole index."""
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0
@@ -65,7 +72,7 @@ class NoctuaryApp(App[None]):
         self.trouble: NoctuaryError | None = None
         self.opening = "starting"
         self._main = MainScreen()
-        self._status_wanted = False
+        self._status_timer: Timer | None = None
         self.set_keymap(self.keys.overrides)
         if self.no_color:
             without_colour(self)
@@ -99,7 +106,9 @@ class NoctuaryApp(App[None]):
     def busy(self) -> bool:
         """Whether anything is under way that will change the screen; tests wait until it is not."""
         opening = self.engine is None and self.trouble is None
-        return opening or any(not w.is_finished for w in self.workers if w.group != BACKGROUND)
+        working = any(not w.is_finished for w in self.workers if w.group != BACKGROUND)
+        waiting = self._status_timer is not None or any(pane.fetching for pane in self.panes)
+        return opening or working or waiting
 
     def spawn(self, work: Coroutine[Any, Any, None], group: str, description: str) -> Worker[None]:
         """Run a worker; one of a group at a time, the newer cancels the older."""
@@ -163,20 +172,26 @@ class NoctuaryApp(App[None]):
 
     def on_changed(self, message: Changed) -> None:
         """Rows changed: the status line and the panes they belong to read again."""
-        self.read_status()
+        self._read_status_soon()
         for pane in self._main.panes:
             if pane.topics & message.topics or RECONNECTED in message.topics:
                 pane.changed()
 
     def read_status(self) -> None:
-        """Read the status of the notes; a read under way is followed by one more."""
-        if self.engine is None:
-            return
-        if any(w.group == "status" and not w.is_finished for w in self.workers):
-            self._status_wanted = True
-            return
-        self._status_wanted = False
-        self.spawn(work.read_status(self.engine, self.post_message), "status", "read the status")
+        """Read the status of the notes; a reading under way is let finish and followed by one more."""
+        if any(worker.group == "status" and not worker.is_finished for worker in self.workers):
+            self._read_status_soon()
+        elif self.engine is not None:
+            self.spawn(work.read_status(self.engine, self.post_message), "status", "read the status")
+
+    def _read_status_soon(self) -> None:
+        """Read it for many changes once."""
+        if self._status_timer is None:
+            self._status_timer = self.set_timer(STATUS_SECONDS, self._status_due)
+
+    def _status_due(self) -> None:
+        self._status_timer = None
+        self.read_status()
 
     def on_status_read(self, message: StatusRead) -> None:
         """Show the status; an unreachable database leaves the last one and says so."""
@@ -186,8 +201,6 @@ class NoctuaryApp(App[None]):
         self._main.show_status()
         for pane in self.panes:
             pane.status_read()
-        if self._status_wanted:
-            self.call_later(self.read_status)
 
     def on_flash(self, message: Flash) -> None:
         """One line in place of the hints."""
@@ -195,9 +208,13 @@ class NoctuaryApp(App[None]):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that died of anything but an engine's error is a fault of ours: say it."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            fault = event.worker.error
+        fault = event.worker.error
+        if event.state is WorkerState.ERROR and fault is not None:
+            _log.error("%s: %r", event.worker.description, fault, exc_info=fault)
             self._main.flash(f"Fault while trying to {event.worker.description}: {fault!r}", error=True)
+            for pane in self.panes:
+                if event.worker.group == pane.fetch_group:
+                    pane.post_message(FetchFailed(NoctuaryError(f"{fault!r}", remedy="The log has more.")))
 
     def action_help_quit(self) -> None:
         """What ctrl+c does: tell which key quits."""

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
-from textual.keys import format_key
+from textual.keys import Keys, format_key
 
 from engine.errors import SettingsError
 from tui.actions import REGISTRY, Action
@@ -104,10 +104,7 @@ class Keymap:
                     f"There is no action {action!r} to give keys to.", remedy=f"Did you mean {close[0]!r}?"
                 )
         self.overrides = dict(overrides)
-        self._keys = {
-            action: tuple(key.strip() for key in keys.split(",") if key.strip())
-            for action, keys in {**DEFAULTS, **overrides}.items()
-        }
+        self._keys = {action: _names(action, keys) for action, keys in {**DEFAULTS, **overrides}.items()}
         self._refuse_clashes()
 
     def keys(self, action: str) -> tuple[str, ...]:
@@ -132,6 +129,29 @@ class Keymap:
                         f"The key {min(both)!r} is given to both {first.id!r} and {second.id!r}.",
                         remedy="Give one of them another key in config.toml under [keys].",
                     )
+
+
+def _names(action: str, keys: str) -> tuple[str, ...]:
+    """Keys as Textual names them, whether given as `?` or as `question_mark`."""
+    given = [key.strip() for key in keys.split(",") if key.strip()]
+    if not given:
+        raise SettingsError(
+            f"{action!r} is left without a key.", remedy="Give it one in config.toml under [keys]."
+        )
+    names = tuple(binding.key for binding in Binding.make_bindings([Binding(",".join(given), "")]))
+    for name in names:
+        if not _is_key(name):
+            raise SettingsError(
+                f"{name!r}, given to {action!r}, is no key.",
+                remedy="Keys are named like j, ctrl+d, f5, enter.",
+            )
+    return names
+
+
+def _is_key(name: str) -> bool:
+    """Whether a name without its modifiers is a key of Textual's, or the name of a character."""
+    base = name.rpartition("+")[2]
+    return base in {key.value for key in Keys} or len(base) == 1 or len(format_key(base)) == 1
 
 
 _APART = frozenset({"folders", "dialog", "confirm", "ask"})

@@ -83,6 +83,11 @@ class Pane(Actor, Vertical, Generic[S]):
         return cast("NoctuaryApp", self.app)
 
     @property
+    def fetch_group(self) -> str:
+        """The group of the pane's fetching workers."""
+        return f"{self.scope}.fetch"
+
+    @property
     def active(self) -> bool:
         """Whether this is the pane on the screen."""
         return self.host.active_pane is self
@@ -162,7 +167,7 @@ class Pane(Actor, Vertical, Generic[S]):
         self._again = False
         self.dirty = False
         self.fetching = True
-        self.host.spawn(self._fetch(self.host.engine), f"{self.scope}.fetch", f"read {self.title.lower()}")
+        self.host.spawn(self._fetch(self.host.engine), self.fetch_group, f"read {self.title.lower()}")
 
     async def _fetch(self, engine: Engine) -> None:
         try:

@@ -76,17 +76,21 @@ class DriftPane(ListPane[DriftReport]):
         return await engine.notes.drift()
 
     def changed(self) -> None:
-        """Compare again only when the queue is at rest: every job done would ask for a walk of the disk."""
+        """Not at once: every job done would ask for a walk of the disk. `status_read` does it in time."""
+        self.dirty = True
+
+    def status_read(self) -> None:
+        """Compare again once the queue has come to rest."""
         status = self.host.status
-        if status is not None and (status.jobs.pending or status.jobs.processing):
-            self.dirty = True
-        else:
-            super().changed()
+        resting = status is not None and not status.jobs.pending and not status.jobs.processing
+        if self.dirty and self.active and resting:
+            self.request()
 
     # Showing ---------------------------------------------------------------------------------
 
     def show(self, snapshot: DriftReport) -> None:
-        """Problems, totals and rows."""
+        """Problems, totals and rows; a mark whose row is gone is gone with it."""
+        self.marks.forget(set(self.marks) - {row.key for row in snapshot.rows})
         problems = [content(f"! {each.folder}: {each.reason}", "$text-error") for each in snapshot.problems]
         self._problems.put(Content("\n").join(problems))
         self._problems.display = bool(problems)
@@ -153,7 +157,9 @@ class DriftPane(ListPane[DriftReport]):
         """The whole path and what differs."""
         found = self._row(row)
         return (
-            None if found is None else content(f"{found.folder / found.path}\n{found.detail}", "$text-muted")
+            None
+            if found is None
+            else content(f"{found.folder.name}/{found.path}\n{found.detail}", "$text-muted")
         )
 
     def subject(self, row: Row) -> str:

@@ -24,7 +24,7 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
     number = 1
     title = "Inbox"
     scope = "inbox"
-    topics = frozenset({"folder", "job", "file", "notice"})
+    topics = frozenset({"folder", "job", "file", "embedding"})
     hints = ("list.open", "list.refresh", "app.add-folder", "app.palette")
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Count", 7, right=True),
@@ -55,6 +55,10 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
         return next(
             (f"{pane.number} {pane.title}" for pane in self.host.panes if pane.scope == item.pane), ""
         )
+
+    def status_read(self) -> None:
+        """The sentence for an empty inbox counts the notes."""
+        self.redraw()
 
     def filter_changed(self) -> None:
         """The items are here already: only draw them."""

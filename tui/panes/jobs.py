@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from textual.content import Content
 
     from engine import Engine
-    from engine.notes.model import EmbeddingProgress
 
 WINDOW = 400
 """Rows held at a time: eight tall screens, read in a few milliseconds."""
@@ -47,7 +46,6 @@ class JobsSnapshot:
     """A window of the queue with the counts of the same moment. `more`: rows follow the window."""
 
     counts: JobCounts
-    embedding: EmbeddingProgress | None
     jobs: tuple[Job, ...]
     status: JobStatus | None
     text: str
@@ -97,24 +95,28 @@ class JobsPane(ListPane[JobsSnapshot]):
     async def fetch(self, engine: Engine) -> JobsSnapshot:
         """A window of jobs, and the counts."""
         status, text, offset = self.status, self.filter_text, self.first
-        notes = await engine.notes.status()
+        counts = await engine.notes.job_counts()
         if offset == LAST:
-            offset = max(await _matching(engine, notes.jobs, status, text) - WINDOW, 0)
+            offset = max(await _matching(engine, counts, status, text) - WINDOW, 0)
         jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1, offset=offset)
         if not jobs and offset:  # the queue shrank under the window
             offset = 0
             jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1)
         window, more = tuple(jobs[:WINDOW]), len(jobs) > WINDOW
-        return JobsSnapshot(notes.jobs, notes.embedding, window, status, text, offset, more)
+        return JobsSnapshot(counts, window, status, text, offset, more)
 
     def show(self, snapshot: JobsSnapshot) -> None:
         """Counts, backlog and rows."""
         self.first = snapshot.offset
         self._totals.put(totals_line(snapshot.counts, snapshot.status))
-        self._embedding.put(embedding_line(snapshot.embedding))
         super().show(snapshot)
         self.list.move_to(self.list.cursor + self._owed)
         self._owed = 0
+
+    def status_read(self) -> None:
+        """The embedding backlog is part of the status."""
+        status = self.host.status
+        self._embedding.put(embedding_line(status.embedding if status is not None else None))
 
     def rows(self, snapshot: JobsSnapshot) -> Sequence[Row]:
         """One row a job."""

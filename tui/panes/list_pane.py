@@ -99,6 +99,7 @@ class ListPane(Pane[S]):
     def shown(self, state: Shown, text: str = "") -> None:
         """Rows stay in place in every state, so that the keys work; what is missing is said among them."""
         super().shown(Shown.DATA if state is Shown.EMPTY else state, text)
+        self.add_class(Shown.DATA)
         if state is Shown.EMPTY:
             self.list.nothing = text
             self.list.put(())

@@ -31,7 +31,7 @@ class SearchPane(SearchView):
 
     number = 2
     title = "Search"
-    hints = ("list.filter", "list.open", "list.copy", "search.preview", "search.mode", "app.palette")
+    hints = ("list.filter", "list.open", "list.copy", "search.preview", "search.mode")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("list", "search")]
 
     def __init__(self) -> None:
@@ -45,11 +45,14 @@ class SearchPane(SearchView):
         query = self.input.value
         if self.input.remember():
             self.host.spawn(self.input.save(query), "search.history", "keep the search history")
+        self._focus_list()
+
+    def _focus_list(self) -> None:
         (self.list if self.list.citations else self).focus()
 
     def _close_glob(self) -> None:
+        self._focus_list()
         self.glob.remove_class("-open")
-        self.input.focus()
 
     def _set_zoom(self, *, on: bool) -> None:
         self.set_class(on, "-zoom")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent, wrap
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 KEYS_WIDTH = 14
 """Cells for the keys: the longest default, `Space ^d PgDn`, and a gap."""
 
-HELP_WIDTH = 66
+HELP_WIDTH = 74
 """Cells for what an action does; its id stands behind it where the line is long enough."""
+
+NARROW_WIDTH = 57
+"""The same on a terminal of 80 columns."""
 
 
 class HelpDialog(TextDialog):
@@ -35,13 +39,15 @@ def help_text(keymap: Keymap, scope: str, *, wide: bool) -> Content:
         if actions:
             heading = Content.styled(SCOPES[name], "bold underline")
             lines += [heading, *(_line(keymap, action, wide=wide) for action in actions), Content("")]
-    ids = "the id on the right" if wide else "the id (shown from 100 columns on)"
-    lines.append(Content(f'Other keys: in config.toml under [keys], {ids} = "the,keys".'))
+    lines.append(Content('Other keys: in config.toml under [keys], as "jobs.retry" = "x,f5".'))
+    if not wide:
+        lines.append(Content("The ids of all actions are shown from 100 columns on."))
     return Content("\n").join(lines)
 
 
 def _line(keymap: Keymap, action: Action, *, wide: bool) -> Content:
     keys = line(keymap.shown_all(action.id).ljust(KEYS_WIDTH) + " ", "bold")
-    if not wide:
-        return Content.assemble(keys, action.help)
-    return Content.assemble(keys, action.help.ljust(HELP_WIDTH), (f" {action.id}", "$text-muted"))
+    if wide:
+        return Content.assemble(keys, action.help.ljust(HELP_WIDTH), (f" {action.id}", "$text-muted"))
+    beside = "\n".join(wrap(action.help, NARROW_WIDTH))
+    return Content.assemble(keys, indent(beside, " " * (KEYS_WIDTH + 1)).lstrip())

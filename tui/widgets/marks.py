@@ -54,6 +54,8 @@ class Marks:
     def forget(self, keys: Iterable[str]) -> None:
         """Drop keys whose rows were acted upon; an undo does not bring them back."""
         gone = frozenset(keys)
+        if not gone:
+            return
         self._keys -= gone
         self._before = [before - gone for before in self._before]
         self.listener()
