@@ -202,7 +202,7 @@ class Notes:
         if not disk.nameable(relative):
             raise FolderError(f"The index cannot hold the name of {target}.", remedy="Rename it.")
         try:
-            wanted = jobs.Wanted(JobKind.INGEST_PATH, relative, target.stat().st_mtime_ns)
+            wanted = jobs.Wanted(JobKind.INGEST_PATH, relative, disk.written_ns(target.stat()))
         except OSError:
             wanted = jobs.Wanted(JobKind.DELETE_PATH, relative)
         async with self._database.transaction() as connection:

@@ -30,6 +30,9 @@ READ_ATTEMPTS = 5
 MAX_PATH_BYTES = 2_000
 """A path's length as the database can still look it up; the longest file name has 255 bytes."""
 
+FARTHEST_NS = 9_000_000_000 * 10**9
+"""The year 2255, and as far back: what fits into 64 bits, also after a detour by a float."""
+
 _MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -74,7 +77,12 @@ def is_note(name: str) -> bool:
 def stamp_of(status: os.stat_result) -> Stamp:
     """The stamp of a stat result; the time stamps of a very young file are not to be trusted."""
     young = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < YOUNG_NS
-    return Stamp(status.st_size, status.st_mtime_ns, 0 if young else status.st_ctime_ns)
+    return Stamp(status.st_size, written_ns(status), 0 if young else status.st_ctime_ns)
+
+
+def written_ns(status: os.stat_result) -> int:
+    """The modification time as far as the database can hold it; a file may be dated in any century."""
+    return max(-FARTHEST_NS, min(status.st_mtime_ns, FARTHEST_NS))
 
 
 def listing(root: Path, below: str = "") -> Listing:

@@ -180,14 +180,29 @@ async def reconcile(database: Database, folder: Folder, below: str = "") -> tupl
             for path in (*result.missing, *result.changed)
             if path in files and _wants_a_job(open_.get(path), files[path])
         ]
-        gone = [] if result.problem else [Wanted(JobKind.DELETE_PATH, path) for path in result.orphaned]
-        queued = await jobs.enqueue(connection, folder.id, wanted) if wanted else 0
-        queued += await jobs.enqueue(connection, folder.id, gone) if gone else 0
+        gone = [] if result.problem else [*result.orphaned, *_settled(result, open_, below)]
+        queued = await jobs.enqueue(connection, folder.id, wanted)
+        queued += await jobs.enqueue(
+            connection, folder.id, [Wanted(JobKind.DELETE_PATH, path) for path in gone]
+        )
         if files and not below:
             device = folder.path.stat().st_dev if folder.path.exists() else None
             if device is not None:
                 await folders.remember_device(connection, folder.id, device)
     return result, queued
+
+
+def _settled(result: Survey, open_: Mapping[str, OpenJob], below: str) -> list[str]:
+    """Failed notes that are neither on the disk nor in the index any more: a look closes their failure."""
+    return [
+        path
+        for path, job in open_.items()
+        if job.status == "failed"
+        and path.startswith(f"{below}/" if below else "")
+        and path not in result.listing.files
+        and path not in result.indexed
+        and result.listing.covers(path)
+    ]
 
 
 def _wants_a_job(job: OpenJob | None, stamp: disk.Stamp) -> bool:

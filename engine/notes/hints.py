@@ -65,7 +65,7 @@ def _sort(root: Path, relative: PurePosixPath, hints: Hints) -> None:
         if note:  # a folder may stand where a note stood
             hints.gone.append(Wanted(JobKind.DELETE_PATH, path, time.time_ns()))
     elif note:
-        hints.wanted.append(Wanted(JobKind.INGEST_PATH, path, status.st_mtime_ns))
+        hints.wanted.append(Wanted(JobKind.INGEST_PATH, path, disk.written_ns(status)))
 
 
 def _folder(path: PurePosixPath) -> str:
