@@ -22,7 +22,13 @@ MOST_LINES = 200
 """Lines laid out: several screens, and far more than a passage has."""
 
 MOST_CHARACTERS = 2_000
-"""Characters of one line laid out: a paragraph written as one line fits, a line of data is cut."""
+"""Characters of a cited line laid out: a paragraph written as one line fits, a line of data is cut."""
+
+MOST_AROUND = 300
+"""Characters of a line around the cited ones: enough to know what it is about."""
+
+MOST_IN_ALL = 12_000
+"""Characters laid out in all: about 15 ms of work on a slow machine, and more than a screen holds."""
 
 BEFORE = 80
 """Characters shown before a cited part of an over-long line."""
@@ -42,47 +48,45 @@ class Rows:
 def rows(preview: Preview, citation: Citation, width: int) -> Rows:
     """Lay out a preview in rows of at most `width` cells."""
     digits = len(str(preview.first_line + len(preview.lines)))
-    room = max(width - digits - 3, 1)
     marks = _marks(preview, citation)
     start, end = preview.span
     laid: list[Content] = []
     first: int | None = None
-    for number, text in _bounded(preview):
+    used = 0
+    for index, text in enumerate(preview.lines):
+        if index >= MOST_LINES or used > MOST_IN_ALL:
+            more = len(preview.lines) - index
+            laid.append(Content.styled(f"… {more:,} more lines: open the file to read them", "$text-muted"))
+            break
+        number = preview.first_line + index
         cited = start <= number <= end
         if cited and first is None:
             first = len(laid)
-        bar = CITED if cited else AROUND
-        style = "" if cited else "$text-muted"
-        lines = (
-            _line(text, marks.get(number, ()), citation.text if cited else "")
-            .stylize_before(style)
-            .wrap(room)
-        )
-        for index, line in enumerate(lines or [Content()]):
-            label = str(number).rjust(digits) if index == 0 else " " * digits
-            laid.append(
-                Content.assemble(
-                    (f"{label} ", "$text-muted"),
-                    (f"{bar} ", "$text-accent" if cited else "$text-muted"),
-                    line,
-                )
-            )
-    left_out = len(preview.lines) - MOST_LINES
-    if left_out > 0:
-        laid.append(Content.styled(f"… {left_out:,} more lines: open the file to read them", "$text-muted"))
+        part = _cited(text, marks.get(number, ()), citation.text) if cited else _around(text)
+        used += len(part.plain)
+        laid.extend(_numbered(part, number, digits, max(width - digits - 3, 1), cited=cited))
     return Rows(tuple(laid), first or 0)
 
 
-def _bounded(preview: Preview) -> Iterator[tuple[int, str]]:
-    for index, text in enumerate(preview.lines[:MOST_LINES]):
-        yield preview.first_line + index, text
+def _numbered(part: Content, number: int, digits: int, room: int, *, cited: bool) -> Iterator[Content]:
+    """A line as rows, the number at the first."""
+    bar = (f"{CITED} ", "$text-accent") if cited else (f"{AROUND} ", "$text-muted")
+    for index, line in enumerate(part.wrap(room) or [Content()]):
+        label = str(number) if index == 0 else ""
+        yield Content.assemble((f"{label.rjust(digits)} ", "$text-muted"), bar, line)
 
 
-def _line(text: str, marks: tuple[tuple[int, int], ...], cited: str) -> Content:
-    """One line, cut to what is bearable around the part that is cited."""
+def _around(text: str) -> Content:
+    """A line of context."""
+    more = f" … {len(text) - MOST_AROUND:,} characters more" if len(text) > MOST_AROUND else ""
+    return (shown(text[:MOST_AROUND], ()) + Content(more)).stylize("$text-muted")
+
+
+def _cited(text: str, marks: tuple[tuple[int, int], ...], cited: str) -> Content:
+    """A cited line, cut to what is bearable around the part that is cited."""
     if len(text) <= MOST_CHARACTERS:
         return shown(text, marks)
-    at = max(text.find(cited[:MOST_CHARACTERS].partition("\n")[0]), 0) if cited else 0
+    at = max(text.find(cited[:MOST_CHARACTERS].partition("\n")[0]), 0)
     start = max(at - BEFORE, 0)
     end = min(start + MOST_CHARACTERS, len(text))
     part = shown(text[start:end], [(a - start, b - start) for a, b in marks])
