@@ -44,7 +44,7 @@ class Services:
             try:
                 return await run()
             # Whatever fells a service is logged in full and shown; the other services go on.
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 self.faults[name] = _sentence(error)
                 _log.error("%s stopped: %s", name, _sentence(error), exc_info=error)
             if loop.time() - started > LONGEST_PAUSE:

@@ -184,7 +184,7 @@ class Ignored:
         self._read_above()
 
     def _read_above(self) -> None:
-        repository = next((up for up in (self._root, *self._root.parents) if (up / ".git").exists()), None)
+        repository = next((up for up in (self._root, *self._root.parents) if _is_repository(up)), None)
         if repository is None:
             return
         for up in self._root.parents:
@@ -230,6 +230,13 @@ class Ignored:
             if self.is_out(part, folder=True):
                 return True
             self.read(part)
+        return False
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # it cannot be looked into
         return False
 
 
@@ -282,25 +289,33 @@ def read(path: Path) -> Reading | None:
             raise NoteError(
                 f"{path} cannot be read: {error.strerror}.", remedy="Check its rights."
             ) from error
-        with os.fdopen(descriptor, "rb") as stream:
+        try:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 return None
-            if before.st_size > _MAX_BYTES:
-                raise NoteError(
-                    f"{path} has {before.st_size:,} bytes; a note has at most {_MAX_BYTES:,}.",
-                    remedy="Split it, or exclude it by .gitignore.",
-                )
-            try:
-                raw = stream.read()
-            except OSError as error:
-                raise NoteError(
-                    f"{path} cannot be read: {error.strerror}.", remedy="Check the disk."
-                ) from error
+            _check_size(path, before.st_size)
+            raw = _bytes(descriptor)
             after = os.fstat(descriptor)
+        except OSError as error:
+            raise NoteError(f"{path} cannot be read: {error.strerror}.", remedy="Check the disk.") from error
+        finally:
+            os.close(descriptor)
         if stamp_key(before) == stamp_key(after) and len(raw) == after.st_size:
             return Reading(raw, stamp_of(after))
     raise Unsettled(f"{path} keeps changing while it is read.", remedy="It is tried again in a moment.")
+
+
+def _bytes(descriptor: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as stream:
+        return stream.read()
+
+
+def _check_size(path: Path, size: int) -> None:
+    if size > _MAX_BYTES:
+        raise NoteError(
+            f"{path} has {size:,} bytes; a note has at most {_MAX_BYTES:,}.",
+            remedy="Split it, or exclude it by .gitignore.",
+        )
 
 
 def stamp_key(status: os.stat_result) -> tuple[int, int, int, int]:

@@ -6,6 +6,7 @@ Pure work on one file at a time, called in a thread; the database is not touched
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.notes.jobs import Claimed
+
+_log = logging.getLogger("noctuary.worker")
 
 MAX_LENGTH = 65_535
 """A passage's length in terms as its postings can hold it (two bytes)."""
@@ -96,19 +99,27 @@ def prepare(jobs: Sequence[Claimed], known: Mapping[tuple[int, str], bytes]) -> 
 
 def _prepare(job: Claimed, known: bytes | None) -> Prepared:
     try:
-        if disk.excluded(job.root, job.path):
-            return Gone(job)
-        reading = disk.read(job.file)
-        if reading is None:
-            return Gone(job)
-        digest = hashlib.sha256(reading.raw).digest()
-        if digest == known:
-            return Content(job, reading.stamp, digest, None)
-        return _chunked(job, reading, digest)
+        return _as_it_stands(job, known)
     except disk.Unsettled:
         return Unready(job)
     except NoteError as error:
         return Faulty(job, str(error))
+    # A fault of ours that one note brings to light is that note's failure, logged in full: the others go on.
+    except Exception as error:  # noqa: BLE001
+        _log.error("%s could not be prepared", job.file, exc_info=error)
+        return Faulty(job, f"{job.file} cannot be indexed: {type(error).__name__}: {error}.")
+
+
+def _as_it_stands(job: Claimed, known: bytes | None) -> Content | Gone:
+    if disk.excluded(job.root, job.path):
+        return Gone(job)
+    reading = disk.read(job.file)
+    if reading is None:
+        return Gone(job)
+    digest = hashlib.sha256(reading.raw).digest()
+    if digest == known:
+        return Content(job, reading.stamp, digest, None)
+    return _chunked(job, reading, digest)
 
 
 def _chunked(job: Claimed, reading: disk.Reading, digest: bytes) -> Content:

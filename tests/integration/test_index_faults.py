@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.notes import disk, index
+from engine.notes.chunking import Chunk, chunk
 from engine.notes.model import JobStatus
 from engine.notes.worker import Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.integration.vault import Vault
 
 BAD = {
@@ -66,11 +71,17 @@ async def test_an_unreadable_note_keeps_its_old_index(vault: Vault, monkeypatch:
     assert await vault.found("owls") == ["a.md"]
 
 
+@pytest.fixture
+def open_root() -> Iterator[Path]:
+    """A folder every user can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, and root reads everything")
-def test_rights_of_a_file_and_of_a_folder_are_reported_to_an_ordinary_user(tmp_path_factory) -> None:
-    root = tmp_path_factory.mktemp("rights")
-    for parent in (root, *root.parents[:2]):
-        parent.chmod(0o755)
+def test_rights_of_a_file_and_of_a_folder_are_reported_to_an_ordinary_user(open_root: Path) -> None:
+    root = open_root
     (root / "seen.md").write_text("x")
     (root / "shut").mkdir()
     (root / "shut/a.md").write_text("x")
@@ -128,6 +139,27 @@ async def test_a_limit_of_the_server_that_one_note_exceeds_stops_that_note_alone
         vault.write(f"{number}.md", f"word{number}\n")
     await vault.index()
     assert set(await vault.failures()) == {"7.md"}
+    assert len(await vault.in_index()) == 9
+
+
+async def test_a_fault_of_ours_that_one_note_brings_to_light_stops_that_note_alone(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from engine.notes import prepare
+
+    def stumbling(text: str) -> list[Chunk]:
+        if "word7" in text:
+            raise IndexError("list index out of range")
+        return chunk(text)
+
+    monkeypatch.setattr(prepare, "chunk", stumbling)
+    for number in range(10):
+        vault.write(f"{number}.md", f"word{number}\n")
+    await vault.index()
+    assert await vault.failures() == {
+        "7.md": f"{vault.root}/7.md cannot be indexed: IndexError: list index out of range."
+    }
+    assert "Traceback" in caplog.text
     assert len(await vault.in_index()) == 9
 
 

@@ -1,0 +1,65 @@
+"""An engine that watches a folder, as tests of the watcher hold it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from engine.notes import Notes
+from engine.services import Services
+from tests.support import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from engine.notes.model import WatchMode, WatchState
+    from tests.integration.vault import Vault
+
+
+@dataclass
+class Watched:
+    """A vault whose changes are noticed and worked off in this process."""
+
+    vault: Vault
+    notes: Notes
+    services: Services
+
+    @property
+    def state(self) -> WatchState:
+        """The watcher of the vault's folder."""
+        return self.notes._watchers[self.vault.folder.id].state
+
+    async def agrees(self, timeout: float = 15) -> None:
+        """Wait until the queue is empty and the index equals the disk."""
+
+        async def so() -> bool:
+            if await self.vault.value(
+                "SELECT EXISTS (SELECT FROM job WHERE status IN ('pending', 'processing'))"
+            ):
+                return False
+            return await self.vault.in_index() == self.vault.on_disk()
+
+        await eventually(so, timeout)
+
+    async def mode(self, mode: WatchMode, timeout: float = 10) -> None:
+        """Wait until the watcher is in a mode."""
+        await eventually(lambda: self.state.mode is mode, timeout)
+
+
+@asynccontextmanager
+async def watched(vault: Vault, **changes: Any) -> AsyncIterator[Watched]:
+    """Watch and work, no vectors; `changes` are settings. Ready when the first survey is worked off."""
+    services = Services()
+    settings = replace(vault.settings, **changes)
+    notes = Notes(vault.database, vault.notes._backlog._embedder, settings, services)
+    await notes.prepare()
+    await notes.start(watch=True, work=True, embed=False)
+    try:
+        held = Watched(vault, notes, services)
+        await eventually(lambda: vault.folder.id in notes._watchers)
+        await eventually(lambda: held.state.beat is not None)
+        await held.agrees()
+        yield held
+    finally:
+        await services.stop()
