@@ -121,7 +121,9 @@ async def test_a_search_that_fails_keeps_the_last_citations_and_calls_them_stale
 
 async def running(server: Server) -> int:
     """Searches that run in the server now. Asked as the administrator: others do not see the statements."""
-    statement = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'"
+    statement = (
+        "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'"
+    )
     [(number,)] = await asyncio.to_thread(server.run, statement)
     return cast("int", number)
 
