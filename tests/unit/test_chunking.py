@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.notes.blocks import MAX_TITLE, split_lines
+from engine.notes.blocks import MAX_TITLE, scan, split_lines
 from engine.notes.chunking import MAX, TARGET, Chunk, chunk
 
 FRAGMENTS = [
@@ -42,6 +42,10 @@ texts = st.builds(
     st.lists(st.sampled_from(FRAGMENTS), max_size=40),
     st.lists(st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", "\n\n"]), min_size=40, max_size=40),
 )
+
+
+FILLER = ("word " * TARGET)[: TARGET - 30] + "end."
+"""A paragraph that fills a chunk: packing puts only a crumb beside it."""
 
 
 def lines_of(text: str) -> list[str]:
@@ -143,23 +147,24 @@ def test_blocks_of_a_section_are_packed_and_sections_are_not():
 
 
 def test_packing_stops_at_the_target():
-    paragraph = "word " * 60 + "end"
+    paragraph = "x" * (TARGET * 2 // 5)
     chunks = chunk("\n\n".join([paragraph] * 7))
     assert [(each.line_start, each.line_end) for each in chunks] == [(1, 3), (5, 7), (9, 11), (13, 13)]
     assert all(len(each.text) <= TARGET for each in chunks)
 
 
 def test_a_crumb_at_the_end_of_a_section_joins_the_chunk_above():
-    paragraph = "word " * 130 + "end"
-    assert ranges(f"# A\n\n{paragraph}\n\nThat is all.\n\n# B\n\ntext") == [(1, 5), (7, 9)]
+    crumb = "This little rest of a section says nothing by itself."
+    assert ranges(f"{FILLER}\n\n{crumb}\n\n# B\n\ntext") == [(1, 3), (5, 7)]
+    assert ranges(f"{FILLER}\n\n{crumb}\n\n{FILLER}") == [(1, 1), (3, 3), (5, 5)]
 
 
 @pytest.mark.parametrize(
     "lead_in", ["The steps are:", "**The steps**", "手順は次のとおり\uff1a", "__Steps__"]
 )
 def test_a_lead_in_stays_with_what_it_introduces(lead_in):
-    filler, listing = "word " * 120 + "end.", "\n".join("- a step of some length" for _ in range(10))
-    assert ranges(f"{filler}\n\n{lead_in}\n\n{listing}") == [(1, 1), (3, 14)]
+    listing = "\n".join("- a step of some length" for _ in range(10))
+    assert ranges(f"{FILLER}\n\n{lead_in}\n\n{listing}") == [(1, 1), (3, 14)]
 
 
 def test_a_heading_that_goes_up_two_levels():
@@ -255,8 +260,7 @@ def test_an_empty_heading_ends_the_section_without_a_title():
     ],
 )
 def test_a_fenced_block_is_whole_and_its_comments_are_no_headings(opening, closing):
-    filler = "word " * 132
-    text = f"# A\n\n{filler}\n\n{opening}\n# comment\n\n\n## another\n\nTitle\n===\n{closing}\n\nafter"
+    text = f"# A\n\n{FILLER}\n\n{opening}\n# comment\n\n\n## another\n\nTitle\n===\n{closing}\n\nafter"
     chunks = chunk(text)
     assert {each.heading for each in chunks} == {("A",)}
     first, last = text.split("\n").index("# comment") + 1, text.split("\n").index("===") + 1
@@ -280,7 +284,8 @@ def test_another_fence_inside_does_not_close(fence, inside):
 
 
 def test_a_line_of_inline_code_opens_nothing():
-    assert [each.heading for each in chunk("```inline```\n\n# A\n\ntext")] == [(), ("A",)]
+    text = "```inline```\n\n# A\n\ntext\n\n```\n# comment\n```\n"
+    assert [each.heading for each in chunk(text)] == [(), ("A",)]
 
 
 def test_after_an_unclosed_fence_the_rest_is_found_under_its_headings():
@@ -308,6 +313,7 @@ def whole_despite_blank_lines(block: str) -> bool:
     [
         "- one\n\n- two\n\n  more of two\n\n- three",
         "1. one\n\n\n2. two\n\n\ttabbed\n\n3) three",
+        "- item\n\n  # part of the item\n\n- next",
         "* a\n\n    * nested\n\n          code\n\n* b",
         "- item\n\n  ```\n  # comment\n\n  code\n  ```\n\n- next",
         "Introduced directly\n- one\n\n- two",
@@ -330,11 +336,14 @@ def test_a_list_ends_at_the_next_paragraph_and_at_a_heading():
     assert ranges(text) == [(1, 17), (19, 19), (21, 23)]
 
 
-def test_a_thematic_break_is_no_list():
-    assert [each.heading for each in chunk("* * *\n\n# A\n\ntext\n\n- - -\n\n# B\n\ntext")] == [
-        (),
-        ("A",),
-        ("B",),
+@pytest.mark.parametrize("line", ["* * *", "- - -", "***", "---", "_ _ _"])
+def test_a_thematic_break_is_no_list(line):
+    text = f"{line}\n\n  indented text\n\n{line}\n\n- item"
+    assert [(block.start, block.end) for block in scan(split_lines(text), {})] == [
+        (0, 1),
+        (2, 3),
+        (4, 5),
+        (6, 7),
     ]
 
 

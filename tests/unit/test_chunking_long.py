@@ -59,8 +59,8 @@ def test_an_over_long_table_is_cut_between_rows():
 
 
 def test_over_long_code_is_cut_at_its_blank_lines():
-    body = "\n\n".join("def f():\n    a = 1\n    b = 2\n    return a + b" for _ in range(60))
-    chunks = chunk(f"```python\n{body}\n```")
+    function = "\n".join(["def f():", *(f"    value_{n} = compute_something(n={n})" for n in range(8))])
+    chunks = chunk("```python\n" + "\n\n".join([function] * 12) + "\n```")
     assert len(chunks) > 2
     assert all(each.text.startswith("def f") for each in chunks[1:])
 

@@ -1,5 +1,7 @@
 """Text that is shown cannot steer the terminal."""
 
+# ruff: noqa: RUF001 - letters that look alike are what is tested
+
 from __future__ import annotations
 
 import re
