@@ -67,6 +67,10 @@ async def test_a_migration_that_fails_leaves_nothing_behind(connection: Connecti
         await connection.execute("SELECT to_regclass('kept')::text, to_regclass('lost')::text")
     ).fetchone()
     assert row == ("kept", None)
+    # Recorded in the same transaction: what cannot be recorded did not happen either.
+    write(tmp_path, 2, "CREATE TABLE lost (); INSERT INTO noctuary.migration VALUES (2, 'm2', 'x');")
+    with pytest.raises(SchemaError, match="2 m2 failed"):
+        await apply(connection, silent, tmp_path)
     write(tmp_path, 2, "CREATE TABLE lost ();")
     assert await apply(connection, silent, tmp_path) == 1
 
