@@ -114,7 +114,7 @@ async def _feed(argv: Sequence[str], text: str) -> str | None:
 
 def _told(route: Route, tool: str = "") -> str:
     if route is Route.TMUX:
-        return "copied by tmux: paste with prefix ], or from the clipboard if tmux's set-clipboard is on"
+        return "copied by tmux: prefix ] pastes, your terminal too if it allows OSC 52"
     if route is Route.TOOL:
         return f"copied by {tool}"
     return "copied by OSC 52: your terminal must allow it"

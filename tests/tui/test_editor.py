@@ -107,7 +107,7 @@ async def test_an_editor_that_fails_or_a_file_that_is_gone_is_one_sentence(tmp_p
         broken = tmp_path / "broken"
         broken.write_text("#!/no/such/interpreter\n")
         broken.chmod(0o755)
-        with pytest.raises(EditorError, match="not started, .*broken"):
+        with pytest.raises(EditorError, match=r"not started, .*broken"):
             await edit(pilot.app, note, 1, Settings(editor=str(broken)))
 
 

@@ -92,7 +92,8 @@ async def copy_lines(pane: Widget, text: str) -> None:
     """Copy, and say what went by which route."""
     copied = await copy(pane.app, text)
     lines = text.count("\n") + 1
-    pane.post_message(Flash(f"{text if lines == 1 else count(lines, 'citation')}: {copied.sentence}"))
+    what = text if lines == 1 else count(lines, "citation")
+    pane.post_message(Flash(f"{copied.sentence} ({what})"))  # the route first: a path may be long
 
 
 async def open_editor(pane: Widget, host: NoctuaryApp, citation: Citation) -> None:
