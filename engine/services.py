@@ -45,8 +45,8 @@ class Services:
                 return await run()
             # Whatever fells a service is logged in full and shown; the other services go on.
             except Exception as error:  # noqa: BLE001
-                self.faults[name] = _sentence(error)
-                _log.error("%s stopped: %s", name, _sentence(error), exc_info=error)
+                self.faults[name] = sentence(error)
+                _log.error("%s stopped: %s", name, sentence(error), exc_info=error)
             if loop.time() - started > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             await asyncio.sleep(pause)
@@ -55,7 +55,14 @@ class Services:
                 del self.faults[name]
 
 
-def _sentence(error: BaseException) -> str:
+def first_of(error: BaseException) -> BaseException:
+    """The first fault of a group of tasks: that is the one to tell."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return error
+
+
+def sentence(error: BaseException) -> str:
+    """What a fault says in one line."""
+    text = str(first_of(error)).strip()
+    return text.splitlines()[0] if text else type(first_of(error)).__name__

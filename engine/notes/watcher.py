@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from engine.notes import drift, jobs
 from engine.notes.hints import sort_hints
 from engine.notes.model import Folder, WatchMode, WatchState
+from engine.services import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +49,9 @@ BURST = 500
 
 DEATHS = 3
 """Times the event watcher may die within a minute before polling takes its place."""
+
+DEATH_PAUSE = 0.5
+"""Seconds until it is started again, so that the events of one save kill it once and not thrice."""
 
 _DEBOUNCE_MS, _STEP_MS = 200, 30
 
@@ -101,6 +105,7 @@ class FolderWatcher:
         self._due: dict[str, list[float]] = {}
         self._due_changed = asyncio.Event()
         self._deaths: list[float] = []
+        self._fault = ""
         self._shown_at = 0.0
 
     async def run(self) -> None:
@@ -145,7 +150,9 @@ class FolderWatcher:
                 _log.warning("%s was replaced or cannot be reached", self.folder.path)
             except* _event_faults() as faults:
                 self._deaths.append(time.monotonic())
-                _log.warning("the watcher of %s stopped: %s", self.folder.path, faults.exceptions[0])
+                self._fault = sentence(faults)
+                _log.warning("the watcher of %s stopped: %s", self.folder.path, self._fault)
+                await asyncio.sleep(DEATH_PAUSE)
             await self._until_root_stands()
 
     def _reason_to_poll(self) -> str:
@@ -154,7 +161,7 @@ class FolderWatcher:
         now = time.monotonic()
         self._deaths = [death for death in self._deaths if now - death < 60]
         if len(self._deaths) >= DEATHS:
-            return "file events failed repeatedly"
+            return f"file events failed repeatedly: {self._fault}"
         if self._settings.watch == "auto" and (kind := remote_kind(self.folder.path)):
             return f"{kind} gives no file events"
         return ""

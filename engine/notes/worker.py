@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from engine.errors import DatabaseUnavailable
 from engine.notes import index, jobs
 from engine.notes.prepare import Content, Faulty, Gone, Prepared, Unready, prepare
+from engine.services import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,9 +203,3 @@ class Worker:
         with suppress(OperationalError, DatabaseUnavailable):
             async with self._database.transaction() as connection:
                 await jobs.release(connection, self.name, await jobs.held(connection, self.name))
-
-
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first fault of a group of tasks: that is the one to tell."""
-    first = group.exceptions[0]
-    return first_of(first) if isinstance(first, BaseExceptionGroup) else first

@@ -65,11 +65,13 @@ class Vault:
         return file
 
     def on_disk(self) -> dict[str, bytes]:
-        """sha256 of every Markdown file under the root, walked without the code under test."""
+        """sha256 of every Markdown file whose name is UTF-8, walked without the code under test."""
         found = {}
         for parent, folders, files in os.walk(self.root):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in files:
+                if any(0xDC80 <= ord(letter) <= 0xDCFF for letter in name):
+                    continue
                 if name.endswith((".md", ".markdown")) and not name.startswith("."):
                     file = os.path.join(parent, name)  # noqa: PTH118 - as os.walk gives it
                     with open(file, "rb") as opened:  # noqa: PTH123
