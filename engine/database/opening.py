@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +86,15 @@ async def borrow(pool: AsyncConnectionPool[Connection], address: Address) -> Asy
 
 async def _sound(pool: AsyncConnectionPool[Connection]) -> Connection:
     """A connection that answers. The pool's own check would sleep a second after a dead one."""
+    task = asyncio.current_task()
+    cancellations = task.cancelling() if task else 0
     while True:
         connection = await pool.getconn()
+        if task and task.cancelling() > cancellations:
+            # The pool waits with wait_for, which on Python 3.11 loses a cancellation that comes together
+            # with the connection: a service would go on for ever after it was told to stop.
+            await pool.putconn(connection)
+            raise asyncio.CancelledError
         try:
             await AsyncConnectionPool.check_connection(connection)
         except psycopg.OperationalError:
