@@ -187,7 +187,7 @@ def _watching(settings: Settings, roots: list[Path]) -> Check:
     except (OSError, ValueError) as error:
         return Check("watching", State.WARN, f"The inotify limit cannot be read: {error}.")
     needed = _count_folders(roots)
-    sentence = f"By events; {needed:,} folders of at most {limit:,}."
+    sentence = f"By events; folders to watch: {needed:,}, at most {limit:,} can be."
     if needed < limit:
         return Check("watching", State.OK, sentence)
     return Check(

@@ -69,6 +69,6 @@ def _embedding(progress: EmbeddingProgress) -> str:
 def duration(seconds: float) -> str:
     """`40 s`, `12 min`, `3 h 20 min`."""
     minutes = round(seconds / 60)
-    if seconds < 100:  # noqa: PLR2004 - below that, seconds say more than minutes
+    if seconds < 100:
         return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

@@ -76,6 +76,8 @@ def search(
             _print(result, found, explain=explain)
         for sentence in result.notes:
             output.note(sentence)
+        if not found and not await engine.notes.folders():
+            output.note("No folder of notes yet. `noctuary index FOLDER` reads one.")
         return exits.DONE if found else exits.FOUND_NOTHING
 
     return session.run(work, application="noctuary search")

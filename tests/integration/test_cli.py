@@ -1,0 +1,273 @@
+"""The commands on a real database: what they print, as text and as JSON, and their exit statuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from engine.doors import cli, exits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOTES = {
+    "log.md": "# Log\n\nThe heron stood in the ford.\n\n## Evening\n\nA second heron came.\n",
+    "work/plan.md": "# Plan\n\nBuy a lantern for the heron walk.\n",
+    "empty.md": "",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Line:
+    """A command line in an installation of its own, with a folder of notes."""
+
+    def __init__(self, notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.notes = notes
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> Outcome:
+        status = cli.run(arguments)
+        said = self._capsys.readouterr()
+        return Outcome(status, said.out, said.err)
+
+    def write(self, path: str, text: str | bytes) -> None:
+        file = self.notes / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def index(self) -> Outcome:
+        outcome = self("index", str(self.notes), "--no-embed", "--json")
+        assert outcome.status == exits.DONE, outcome
+        return outcome
+
+    def search(self, *arguments: str) -> Outcome:
+        return self("search", *arguments, "--mode", "keyword")
+
+
+@pytest.fixture
+def noctuary(
+    environment: dict[str, str],
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Line:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("NOCTUARY_DATABASE_URL", database_url)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    line = Line(tmp_path / "notes", capsys)
+    for path, text in NOTES.items():
+        line.write(path, text)
+    return line
+
+
+def test_index_then_search_cites_lines_and_indents_the_passage(noctuary: Line) -> None:
+    assert noctuary.index().json["index"]["files"] == 3
+    found = noctuary.search("ford")
+    assert found.status == exits.DONE
+    assert found.out.startswith("log.md:L1-L3\n    # Log\n\n    The heron stood in the ford.\n")
+
+
+def test_nothing_found_is_said_and_is_status_1(noctuary: Line) -> None:
+    noctuary.index()
+    found = noctuary.search("zebra")
+    assert (found.status, found.out) == (exits.FOUND_NOTHING, "No evidence found for that query.\n")
+    found = noctuary.search("zebra", "--json")
+    assert (found.status, found.json) == (exits.FOUND_NOTHING, {"citations": []})
+
+
+def test_without_any_folder_search_says_what_to_do(noctuary: Line) -> None:
+    found = noctuary.search("heron")
+    assert found.status == exits.FOUND_NOTHING
+    assert "noctuary index FOLDER" in found.err
+
+
+def test_search_options_reach_the_engine(noctuary: Line) -> None:
+    noctuary.index()
+    everything = noctuary.search("heron", "--json", "--k", "10").json["citations"]
+    assert {hit["path"] for hit in everything} == {"log.md", "work/plan.md"}
+    assert len(noctuary.search("heron", "--json", "--k", "1").json["citations"]) == 1
+    in_work = noctuary.search("heron", "--json", "--k", "10", "--path", "work/**").json["citations"]
+    assert {hit["path"] for hit in in_work} == {"work/plan.md"}
+    evening = noctuary.search("heron", "--json", "--k", "10", "--heading", "Evening").json["citations"]
+    assert [hit["line_start"] for hit in evening] == [5]
+    here = noctuary.search("heron", "--json", "--k", "10", "--folder", str(noctuary.notes)).json["citations"]
+    assert here == everything
+    phrase = noctuary.search('"second heron"', "--json", "--k", "10").json["citations"]
+    assert [hit["line_start"] for hit in phrase] == [5]
+
+
+def test_words_of_a_query_need_no_quotes_of_the_shell(noctuary: Line) -> None:
+    noctuary.index()
+    assert noctuary.search("lantern", "walk").out == noctuary.search("lantern walk").out
+
+
+def test_explain_shows_rank_and_score_in_each_list(noctuary: Line) -> None:
+    noctuary.index()
+    text = noctuary.search("ford", "--explain").out
+    assert "keyword  rank 1, score " in text
+    assert "vector   not in this list" in text
+    assert f"folder   {noctuary.notes}" in text
+    (hit,) = noctuary.search("ford", "--explain", "--json").json["citations"]
+    assert hit["explanation"]["keyword_rank"] == 1
+    assert hit["explanation"]["vector_rank"] is None
+
+
+def test_a_citation_that_is_no_longer_true_says_so(noctuary: Line) -> None:
+    noctuary.index()
+    noctuary.write("log.md", "\n\n" + NOTES["log.md"])
+    assert noctuary.search("ford").out.startswith("log.md:L1-L3  (moved to L3-L5)\n")
+    noctuary.write("log.md", "other words\n")
+    assert noctuary.search("ford", "--json").json["citations"][0]["freshness"]["state"] == "changed"
+    (noctuary.notes / "log.md").unlink()
+    assert noctuary.search("ford").out.startswith("log.md:L1-L3  (gone)\n")
+
+
+def test_meaning_is_found_once_vectors_are_made(noctuary: Line) -> None:
+    assert noctuary("index", str(noctuary.notes)).status == exits.DONE
+    found = noctuary("search", "a wading bird at the river", "--mode", "vector", "--k", "1", "--json")
+    (hit,) = found.json["citations"]
+    assert hit["path"] == "log.md"
+    assert 0 < hit["distance"] < 1
+    far = noctuary("search", "a wading bird at the river", "--mode", "vector", "--max-distance", "0.01")
+    assert far.status == exits.FOUND_NOTHING
+
+
+def test_hostile_text_is_shown_and_never_sent(noctuary: Line) -> None:
+    noctuary.write("e\x1b[2Jvil [/b].md", "heron \x1b]52;c;aGk=\x07 \x9b2J \u202e [/x] [b\n")
+    noctuary.index()
+    for arguments in (
+        ("search", "heron", "--k", "9", "--mode", "keyword", "--explain"),
+        ("jobs",),
+        ("drift",),
+    ):
+        shown = noctuary(*arguments)
+        assert shown.status == exits.DONE
+        assert not any(mark in shown.out + shown.err for mark in "\x1b\x07\x9b\u202e")
+    assert "[/x] [b" in noctuary.search("heron", "--k", "9").out
+
+
+def test_jobs_shows_failures_in_full_and_retry_mends_them(noctuary: Line) -> None:
+    noctuary.write("bad.md", b"\xff\xfeh\x00i\x00")
+    assert noctuary.index().json["jobs"]["failed"] == 1
+    failed = noctuary("jobs", "--status", "failed", "--json").json
+    assert [job["path"] for job in failed["jobs"]] == ["bad.md"]
+    assert failed["counts"]["failed"] == 1
+    assert failed["jobs"][0]["error"] in noctuary("jobs", "--status", "failed").out
+    assert noctuary("jobs", "--filter", "no-such-path", "--json").json["jobs"] == []
+    assert len(noctuary("jobs", "--limit", "2", "--json").json["jobs"]) == 2
+    noctuary.write("bad.md", "mended osprey\n")
+    assert noctuary("retry", str(failed["jobs"][0]["id"]), "--json").json["queued"] == 1
+    assert noctuary.search("osprey").status == exits.DONE
+    assert "None of these" in noctuary("retry", "1").err
+
+
+def test_drift_shows_causes_and_repair_mends_all_or_some(noctuary: Line) -> None:
+    noctuary.index()
+    assert "No drift." in noctuary("drift").out
+    noctuary.write("new.md", "kingfisher\n")
+    noctuary.write("log.md", "changed altogether\n")
+    (noctuary.notes / "work/plan.md").unlink()
+    found = noctuary("drift", "--json").json
+    counts = {cause: number for cause, number in found["counts"].items() if number}
+    assert counts == {"not_indexed": 1, "changed": 1, "orphaned": 1}
+    assert {row["path"] for row in found["rows"]} == {"new.md", "log.md", "work/plan.md"}
+    assert noctuary("drift", "new.md", "--repair", "--json").json["queued"] == 1
+    assert noctuary.search("kingfisher").status == exits.DONE
+    assert {row["path"] for row in noctuary("drift", "--json").json["rows"]} == {"log.md", "work/plan.md"}
+    assert noctuary("drift", "--repair").status == exits.DONE
+    assert noctuary("drift", "--json").json["rows"] == []
+
+
+def test_folders_are_listed_added_and_removed(noctuary: Line, tmp_path: Path) -> None:
+    assert "No folder of notes yet" in noctuary("folders").out
+    assert noctuary("folders", "add", str(noctuary.notes)).status == exits.DONE
+    (only,) = noctuary("folders", "--json").json["folders"]
+    assert only["path"] == str(noctuary.notes)
+    wrong = noctuary("folders", "remove", str(tmp_path))
+    assert wrong.status == exits.ERROR
+    assert str(noctuary.notes) in wrong.err
+    assert noctuary("folders", "remove", str(noctuary.notes), "--json").json == {
+        "removed": str(noctuary.notes)
+    }
+    assert noctuary("folders", "--json").json == {"folders": []}
+    assert (noctuary.notes / "log.md").read_text() == NOTES["log.md"]
+
+
+def test_a_folder_that_is_not_there_is_refused_in_one_sentence(noctuary: Line) -> None:
+    for arguments in (("index", "nowhere"), ("folders", "add", "nowhere"), ("ingest", "--path", "nowhere")):
+        refused = noctuary(*arguments)
+        assert (refused.status, refused.out) == (exits.ERROR, "")
+        assert refused.err.startswith("Folder: ")
+        assert refused.err.count("\n") == 1
+
+
+def test_ingest_takes_one_file_or_the_folders_of_the_settings(
+    noctuary: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORPUS_PATH", str(noctuary.notes))
+    assert noctuary("ingest", "--no-embed", "--json").json["index"]["files"] == 3
+    noctuary.write("log.md", "a spoonbill\n")
+    path = str(noctuary.notes / "log.md")
+    assert noctuary("ingest", "--path", path, "--no-embed", "--json").json["queued"] == 1
+    assert noctuary.search("spoonbill").status == exits.DONE
+
+
+def test_status_inbox_and_db_init_tell_the_state(noctuary: Line) -> None:
+    noctuary.write("bad.md", b"\xff\xfeh\x00i\x00")
+    noctuary.index()
+    assert noctuary("status", "--json").json["jobs"]["failed"] == 1
+    assert "1 failed" in noctuary("status").out
+    noctuary.write("new.md", "x\n")
+    kinds = {item["kind"]: item["count"] for item in noctuary("inbox", "--json").json["items"]}
+    assert kinds["failed_jobs"] == 1
+    assert kinds["not_indexed"] == 1
+    assert "could not be indexed" in noctuary("inbox").out
+    assert noctuary("db-init", "--json").json["embedded"] is False
+    assert "PostgreSQL" in noctuary("db-init").out
+
+
+def test_doctor_finds_a_healthy_installation_healthy(noctuary: Line) -> None:
+    noctuary.index()
+    checked = noctuary("doctor", "--json")
+    assert checked.status == exits.DONE, checked.out
+    states = {check["name"]: check["state"] for check in checked.json["checks"]}
+    assert states["database"] == states["model"] == states["folder"] == states["locale"] == "ok"
+
+
+def test_doctor_names_what_is_broken_and_goes_on(noctuary: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOCTUARY_DATABASE_URL", "postgresql://u:hunter2@127.0.0.1:1/none")
+    monkeypatch.setenv("NOCTUARY_EDITOR", "no-such-editor")
+    checked = noctuary("doctor")
+    assert checked.status == exits.ERROR
+    assert "fail  database: " in checked.out
+    assert "warn  editor: no-such-editor is not installed." in checked.out
+    assert "ok    model: " in checked.out
+    assert "hunter2" not in checked.out + checked.err
+
+
+def test_a_database_that_is_not_there_is_one_sentence(
+    noctuary: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOCTUARY_DATABASE_URL", "postgresql://u:hunter2@127.0.0.1:1/none")
+    refused = noctuary("search", "x")
+    assert (refused.status, refused.out) == (exits.ERROR, "")
+    assert refused.err.startswith("Database unavailable: ")
+    assert "hunter2" not in refused.err
+    assert refused.err.count("\n") == 1

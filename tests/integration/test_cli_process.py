@@ -1,0 +1,232 @@
+"""The command as a process: signals, closed pipes, real terminals, and faults nobody foresaw."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.doors import exits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import Server
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 30.0
+"""Nothing here takes two of them; a test fails rather than hangs."""
+
+
+class Shell:
+    """Starts `noctuary` in an installation of its own and leaves no process behind."""
+
+    def __init__(self, env: dict[str, str], cwd: Path) -> None:
+        self.env = env
+        self.cwd = cwd
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
+        process: subprocess.Popen[str] = subprocess.Popen(
+            [sys.executable, "-m", "tui", *arguments],
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "text": True,
+                "env": self.env,
+                "cwd": self.cwd,
+                **options,
+            },  # type: ignore[call-overload]
+        )
+        self._started.append(process)
+        return process
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=SECONDS)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def stop(self) -> None:
+        for process in self._started:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def shell(environment: dict[str, str], database_url: str, tmp_path: Path) -> Iterator[Shell]:
+    env = {
+        **environment,
+        "NOCTUARY_DATABASE_URL": database_url,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "error",
+    }
+    env["TERM"] = "xterm-256color"
+    work = tmp_path / "work"
+    work.mkdir()
+    started = Shell(env, work)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Birds\n\nThe heron stood in the ford.\n")
+    return folder
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, "it never came to pass"
+        select.select([], [], [], 0.02)
+
+
+def connected(server: Server, database_url: str, application: str) -> Callable[[], bool]:
+    """Whether a process of that name is at work in the test's database."""
+    name = database_url.partition("?")[0].rpartition("/")[2]
+    query = (
+        f"SELECT 1 FROM pg_stat_activity WHERE datname = '{name}' AND application_name LIKE '{application}%'"
+        " AND query LIKE '%job%'"
+    )
+    return lambda: bool(server.run(query))
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, exits.INTERRUPTED), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_a_signal_ends_a_worker_in_order_and_without_a_word(
+    shell: Shell, server: Server, database_url: str, number: signal.Signals, status: int
+) -> None:
+    process = shell.start("worker")
+    until(connected(server, database_url, "noctuary worker"))
+    process.send_signal(number)
+    _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == status
+    assert err.strip() == ""
+    until(lambda: not connected(server, database_url, "noctuary worker")())
+
+
+def test_watch_follows_the_disk_until_it_is_stopped(shell: Shell, notes: Path) -> None:
+    process = shell.start("watch", "--path", str(notes), "--json")
+    assert process.stdout is not None
+    wanted = 1
+    for line in process.stdout:
+        news = json.loads(line)
+        done = news.get("jobs", {}).get("done", 0)
+        if done >= wanted == 1:
+            wanted = 2
+            (notes / "b.md").write_text("A kingfisher.\n")
+        elif done >= wanted == 2:
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, err.strip()) == (exits.INTERRUPTED, "")
+    assert shell.run("search", "kingfisher", "--mode", "keyword").stdout.startswith("b.md:L1-L1\n")
+
+
+def test_a_reader_that_goes_away_is_no_fault(shell: Shell) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    process = shell.start("config", "--example", stdout=write)
+    os.close(write)
+    _, err = process.communicate(timeout=SECONDS)
+    assert (process.returncode, err) == (exits.BROKEN_PIPE, "")
+
+
+def test_a_fault_is_one_sentence_and_its_details_are_in_a_file(shell: Shell, tmp_path: Path) -> None:
+    code = (
+        "import click\nfrom engine.doors import cli\n"
+        "@click.command('open')\ndef boom(): raise RuntimeError('postgresql://u:hunter2@h/d \\x1b[2J')\n"
+        "cli.main(boom)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=shell.env, cwd=shell.cwd, capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == exits.ERROR
+    assert done.stderr.startswith("Fault: RuntimeError: ")
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+    (kept,) = (tmp_path / "xdg" / "state" / "noctuary").glob("fault-*.txt")
+    assert "Traceback" in kept.read_text()
+    assert "hunter2" not in kept.read_text() + done.stderr
+
+
+def on_terminal(shell: Shell, *arguments: str) -> tuple[int, bytes]:
+    """Run on a pseudo-terminal; exit status and every byte that the terminal got."""
+    master, slave = pty.openpty()
+    process = shell.start(*arguments, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    got = b""
+    with contextlib.suppress(OSError):  # Linux reports the end of a pseudo-terminal as an error
+        while piece := os.read(master, 65536):
+            got += piece
+    os.close(master)
+    return process.wait(timeout=SECONDS), got
+
+
+def test_hostile_notes_do_not_steer_a_real_terminal(shell: Shell, notes: Path) -> None:
+    hostile = "heron \x1b]52;c;aGk=\x07 \x1b[2J \x9b31m \x90 \x7f \u202e \u2066 end\n"
+    (notes / "e\x1b[2J\u202evil.md").write_text(hostile)
+    (notes / "b\x1bad.md").write_bytes(b"\xff\xfeh\x00")
+    assert shell.run("index", str(notes), "--no-embed").returncode == exits.DONE
+    for arguments in (
+        ("search", "heron", "--k", "9", "--mode", "keyword", "--explain"),
+        ("search", "heron", "--k", "9", "--mode", "keyword", "--json"),
+        ("jobs",),
+        ("drift",),
+        ("inbox",),
+        ("log",),
+    ):
+        status, got = on_terminal(shell, *arguments)
+        assert status == exits.DONE, got
+        assert b"\xe2\x90\x9b" in got or arguments[0] == "inbox" or b"u001b" in got
+        text = got.decode()
+        steering = [c for c in text if (c < " " and c not in "\r\n\t") or "\x7f" <= c < "\xa0"]
+        assert steering == []
+        assert not {"\u202e", "\u2066"} & set(text)
+
+
+def test_long_work_draws_a_bar_on_a_terminal_and_plain_lines_elsewhere(shell: Shell, notes: Path) -> None:
+    for number in range(300):
+        (notes / f"{number}.md").write_text(f"Note {number} of the herons.\n\nOne more paragraph.\n")
+    status, got = on_terminal(shell, "index", str(notes), "--no-embed")
+    assert status == exits.DONE
+    assert b"Indexing files" in got
+    assert b"301 files" in got
+    plain = shell.run("index", str(notes), "--no-embed")
+    assert "\r" not in plain.stdout + plain.stderr
+    assert "\x1b" not in plain.stdout + plain.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_unicode_shows_escapes_and_no_fault(
+    shell: Shell, notes: Path, encoding: str
+) -> None:
+    (notes / "z.md").write_text("日本の鷺 heron\n")
+    shell.env["PYTHONIOENCODING"] = encoding
+    assert shell.run("index", str(notes), "--no-embed").returncode == exits.DONE
+    found = shell.run("search", "heron", "--k", "5", "--mode", "keyword")
+    assert found.returncode == exits.DONE, found.stderr
+    assert "\\u65e5" in found.stdout
+
+
+def test_the_console_names_a_folder_that_is_not_there_before_it_takes_the_screen(shell: Shell) -> None:
+    status, got = on_terminal(shell, "./nowhere")
+    assert status == exits.ERROR
+    assert b"does not exist" in got
+    assert b"\x1b" not in got

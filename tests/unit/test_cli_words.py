@@ -1,0 +1,214 @@
+"""The command line before it opens anything: names, help, usage errors, and what a value looks like as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.doors import cli, exits, output
+from engine.doors.cli import COMMANDS, group
+from engine.doors.finishing import duration
+from engine.notes.model import Citation, JobStatus
+from tui.main import console
+
+CONTEXT = click.Context(group)
+
+
+@pytest.fixture(autouse=True)
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    for name in ("DATA", "CONFIG", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+
+
+def commands(parent: click.Group = group, path: str = "") -> list[tuple[str, click.Command]]:
+    """Every command with its name as typed, those of groups included."""
+    found = []
+    for name in parent.list_commands(CONTEXT):
+        command = parent.get_command(CONTEXT, name)
+        assert command is not None, name
+        found.append((f"{path}{name}", command))
+        if isinstance(command, click.Group):
+            found += commands(command, f"{name} ")
+    return found
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=[name for name, _ in commands()])
+def test_every_command_and_option_has_help_and_a_json_twin(name: str, command: click.Command) -> None:
+    assert command.get_short_help_str(200).endswith("."), name
+    options = [item for item in command.params if isinstance(item, click.Option)]
+    assert all(option.help for option in options)
+    assert any("--json" in option.opts for option in options)
+
+
+def test_help_lists_every_command_and_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["--help"], console=console) == exits.DONE
+    shown = capsys.readouterr().out
+    for name in ("open", *COMMANDS):
+        assert f"\n  {name} " in shown
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["serach", "x"], console=console) == exits.ERROR
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Did you mean `noctuary search`?" in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search"],
+        ["search", "--k", "0", "x"],
+        ["search", "--max-distance", "3", "x"],
+        ["search", "--mode", "guess", "x"],
+        ["jobs", "--status", "lost"],
+        ["jobs", "--limit", "-1"],
+        ["retry", "99999999999999999999"],
+        ["retry", "x"],
+        ["nothing-like-it"],
+        ["./nowhere"],
+        ["config", "extra"],
+    ],
+)
+def test_a_wrong_use_is_one_sentence_and_status_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert cli.run(arguments, console=console) == exits.ERROR
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+
+
+def test_a_hostile_argument_does_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["\x1b]52;c;aGk=\x07\u202etxt"], console=console) == exits.ERROR
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+
+
+def test_the_console_is_refused_without_a_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.run([str(tmp_path)], console=console) == exits.ERROR
+    assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_without_the_console_no_words_mean_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([]) == exits.DONE
+    assert "Commands:" in capsys.readouterr().out
+
+
+def test_version_and_locate_need_no_valid_settings(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EMBEDDINGS_PROVIDER", "ollama")
+    assert cli.run(["version", "--json"]) == exits.DONE
+    assert "noctuary" in json.loads(capsys.readouterr().out)
+    assert cli.run(["locate", "--json"]) == exits.DONE
+    found = json.loads(capsys.readouterr().out)
+    assert found["data"] == str(tmp_path / "data" / "noctuary")
+    assert found["settings"] == str(tmp_path / "config" / "noctuary" / "config.toml")
+    assert not (tmp_path / "data").exists()
+
+
+def test_config_shows_values_sources_cautions_and_no_secret(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text(
+        "DATABASE_URL=postgresql://app:hunter2@db/shop\nOPENAI_API_KEY=sk-hunter3\nSHOP_NAME=hunter4\n"
+    )
+    assert cli.run(["config"]) == exits.DONE
+    text = capsys.readouterr().out
+    assert cli.run(["config", "--json"]) == exits.DONE
+    raw = capsys.readouterr().out
+    for shown in (text, raw):
+        assert "hunter" not in shown
+        assert f"{tmp_path / '.env'}:1 (DATABASE_URL)" in shown
+        assert "NOCTUARY_DATABASE_URL=embedded" in shown
+        assert "SHOP_NAME" in shown
+    assert "Arrive with a later version" in text
+    assert json.loads(raw)["settings"]["openai_api_key"]["later"] is True
+
+
+def test_an_invalid_setting_is_one_sentence_and_status_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBEDDINGS_PROVIDER", "ollama")
+    assert cli.run(["config"]) == exits.ERROR
+    said = capsys.readouterr()
+    assert said.err.startswith("Setting: embeddings_provider is 'ollama'")
+    assert said.err.count("\n") == 1
+
+
+def test_the_log_is_read_newest_last_and_a_torn_line_is_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "state" / "noctuary" / "noctuary.log"
+    file.parent.mkdir(parents=True)
+    lines = [
+        {"at": "2026-01-01T00:00:00+00:00", "level": level, "source": "worker", "text": f"{level} \x1b[2J"}
+        for level in ("info", "warning", "error")
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"at": "2026-01', encoding="utf-8")
+    assert cli.run(["log", "--level", "warning"]) == exits.DONE
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in shown] == ["warning", "error"]
+    assert not any("\x1b" in line for line in shown)
+    assert cli.run(["log", "--json", "--limit", "1"]) == exits.DONE
+    assert json.loads(capsys.readouterr().out) == {"log": [lines[-1]]}
+
+
+@dataclass(frozen=True)
+class Sample:
+    number: float
+    path: Path
+    at: datetime
+    status: JobStatus
+    names: tuple[str, ...]
+
+
+@given(st.floats(), st.text())
+def test_json_is_strict_and_plain_ascii(number: float, text: str) -> None:
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    sample = Sample(number, Path("/a"), at, JobStatus.DONE, (text,))
+    written = json.dumps(output.plain({"sample": sample}), allow_nan=False)
+    assert written.isascii()
+    read = json.loads(written)["sample"]
+    assert read["names"] == [text]
+    assert read["status"] == "done"
+    assert read["at"] == "2026-01-02T00:00:00+00:00"
+    assert read["number"] is None or read["number"] == number
+
+
+def test_a_citation_as_json_begins_with_the_names_of_knowman() -> None:
+    from engine.doors.commands.search import as_object
+    from engine.notes.model import Freshness, FreshnessState
+
+    citation = Citation(Path("/n"), "a.md", 3, 5, "text", 0.25, 1.0)
+    found = as_object(citation, Freshness(FreshnessState.SAME), explain=False)
+    assert list(found)[:5] == ["path", "line_start", "line_end", "text", "distance"]
+    assert "explanation" not in found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (12000, "3 h 20 min")],
+)
+def test_durations_read_well(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+def test_columns_line_up_whatever_the_width_of_the_letters(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table([("日本", "x"), ("ab\u0301", "y"), ("a\nb", "z")])
+    assert capsys.readouterr().out.split("\n")[:3] == ["日本  x", "ab\u0301    y", "a␊b   z"]
