@@ -1,0 +1,173 @@
+"""Tidying changes no answer: segments are merged, texts long gone leave, writers are not disturbed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.notes import lists, upkeep
+from engine.notes.model import JobStatus, Mode
+
+if TYPE_CHECKING:
+    from tests.integration.vault import Vault
+
+QUERIES = ["owl", "common words", "note 7", '"common words"', "swift lark", "real-time"]
+
+
+async def answers(vault: Vault) -> list[list[tuple[str, float]]]:
+    found = [await vault.notes.search(query, mode=Mode.KEYWORD, k=50) for query in QUERIES]
+    return [[(hit.reference, hit.score) for hit in result.citations] for result in found]
+
+
+async def statistics(vault: Vault) -> tuple[int, int, list[int]]:
+    async with vault.database.connection() as connection:
+        whole = await lists.collection(connection)
+    return whole.documents, whole.total_length, whole.orphans.tolist()
+
+
+@pytest.fixture
+async def segmented(vault: Vault) -> Vault:
+    """Many segments, as many single saves leave behind; some passages without a word."""
+    for number in range(12):
+        birds = ["owl", "swift", "lark"][number % 3]
+        await vault.save(
+            f"{number}.md", f"# Note {number}\n\n{birds} common words {number}\n\n## ***\n\n---\n"
+        )
+    return vault
+
+
+async def test_merging_changes_no_answer(segmented: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, counted = await answers(segmented), await statistics(segmented)
+    segments = await segmented.value("SELECT count(*) FROM segment")
+    assert segments >= 12
+    monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+    await upkeep.once(segmented.database)
+    assert await segmented.value("SELECT count(*) FROM segment") == 1
+    assert await segmented.value("SELECT count(DISTINCT segment) FROM posting") == 1
+    assert (await answers(segmented), await statistics(segmented)) == (before, counted)
+    await segmented.check()
+
+
+async def test_few_segments_are_left_alone(segmented: Vault) -> None:
+    before = await segmented.rows("SELECT id FROM segment ORDER BY id")
+    await upkeep.once(segmented.database)
+    assert await segmented.rows("SELECT id FROM segment ORDER BY id") == before
+
+
+async def test_large_segments_are_left_out_while_the_small_ones_suffice(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+    large = await segmented.value("SELECT min(id) FROM segment")
+    await segmented.rows("UPDATE segment SET passages = passages + 100000 WHERE id = %s", large)
+    await upkeep.once(segmented.database)
+    assert large in {row[0] for row in await segmented.rows("SELECT id FROM segment")}
+    assert await segmented.value("SELECT count(*) FROM segment") == 2
+
+
+async def test_what_is_orphaned_counts_nowhere_and_is_found_nowhere(segmented: Vault) -> None:
+    documents, length, _ = await statistics(segmented)
+    await segmented.save("0.md", "something else\n")
+    now = await statistics(segmented)
+    assert (now[0], now[1]) == (documents, length - await _length(segmented, "owl common words 0") + 2)
+    assert len(now[2]) == 1
+    assert "0.md" not in await segmented.found("owl", k=50)
+
+
+async def test_purging_removes_old_orphans_with_postings_and_vectors(segmented: Vault) -> None:
+    for number in range(0, 12, 2):
+        (segmented.root / f"{number}.md").unlink()
+    await segmented.index(embed=True)
+    before, (documents, length, orphans) = await answers(segmented), await statistics(segmented)
+    assert len(orphans) == 6
+    await upkeep.once(segmented.database)
+    assert await segmented.value("SELECT count(*) FROM passage WHERE orphaned_at IS NOT NULL") > 0, "young"
+    await segmented.rows(
+        "UPDATE passage SET orphaned_at = now() - interval '8 days' WHERE orphaned_at IS NOT NULL"
+    )
+    await upkeep.once(segmented.database)
+    assert await segmented.value("SELECT count(*) FROM passage WHERE orphaned_at IS NOT NULL") == 0
+    assert (await answers(segmented), await statistics(segmented)) == (before, (documents, length, []))
+    await segmented.check()
+
+
+async def test_a_text_that_came_back_in_time_is_not_purged(segmented: Vault) -> None:
+    text = (segmented.root / "0.md").read_text()
+    (segmented.root / "0.md").unlink()
+    await segmented.index()
+    await segmented.rows(
+        "UPDATE passage SET orphaned_at = now() - interval '8 days' WHERE orphaned_at IS NOT NULL"
+    )
+    await segmented.save("back.md", text)
+    await upkeep.once(segmented.database)
+    assert "back.md" in await segmented.found("owl", k=50)
+    await segmented.check()
+
+
+async def test_a_writer_is_not_disturbed_by_a_merge(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The merge is held open in its transaction while notes are saved, searched and deleted."""
+    async with segmented.database.transaction() as connection:
+        monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+        assert await upkeep.merge_segments(connection) > 0
+        async with asyncio.timeout(5):
+            await segmented.save("during.md", "written during the merge\n")
+            (segmented.root / "3.md").unlink()
+            await segmented.index()
+            assert await segmented.found("merge") == ["during.md"]
+    assert await segmented.found("merge") == ["during.md"]
+    assert await segmented.value("SELECT count(*) FROM segment") == 2
+    await segmented.check()
+
+
+async def test_writing_merging_purging_and_searching_at_once(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 2)
+    monkeypatch.setattr(upkeep, "KEEP_ORPHANS", "0 seconds")
+    await vault.save("anchor.md", "anchor stays\n")
+
+    async def writing() -> None:
+        for number in range(15):
+            await vault.save(f"{number % 4}.md", f"text {number} common\n\nsecond {number % 3} common\n")
+
+    async def tidying() -> None:
+        for _ in range(15):
+            await upkeep.once(vault.database)
+
+    async def searching() -> None:
+        for _ in range(15):
+            assert await vault.found("anchor") == ["anchor.md"]
+
+    await asyncio.gather(writing(), tidying(), tidying(), searching())
+    assert await vault.in_index() == vault.on_disk()
+    assert await vault.failures() == {}
+    await vault.check()
+
+
+async def test_only_one_process_tidies_at_a_time(segmented: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+    async with segmented.database.transaction() as connection:
+        assert await upkeep._may_tidy(connection)
+        before = await segmented.rows("SELECT id FROM segment ORDER BY id")
+        await upkeep.once(segmented.database)
+        assert await segmented.rows("SELECT id FROM segment ORDER BY id") == before
+
+
+async def test_a_round_returns_lapsed_jobs_and_waits_with_the_rest_while_jobs_wait(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+    await segmented.enqueue("a.md")
+    await segmented.claim()
+    await segmented.rows("UPDATE job SET lease_until = now() - interval '1 s' WHERE status = 'processing'")
+    await upkeep.once(segmented.database)
+    assert [job.path for job in await segmented.jobs(JobStatus.PENDING)] == ["a.md"]
+    assert await segmented.value("SELECT count(*) FROM segment") >= 12
+
+
+async def _length(vault: Vault, text: str) -> int:
+    return await vault.value("SELECT length FROM passage WHERE text LIKE '%%' || %s || '%%'", text)
