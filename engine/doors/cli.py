@@ -128,7 +128,7 @@ def run(arguments: Sequence[str] | None = None, *, console: click.Command | None
         )
     except PipeClosed as error:
         # What is still buffered has nowhere to go; the interpreter would complain about it at exit.
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - lives until the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return error.exit_code
     except click.Abort:
         return exits.INTERRUPTED
