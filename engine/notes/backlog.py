@@ -87,15 +87,24 @@ class Backlog:
         self._wake.set()
 
     async def register(self) -> int:
-        """Make the model known to the database, and give every passage without one a pending vector."""
+        """Make the model known to the database, with an index for its vectors. Returns its id there.
+
+        Raises:
+            ModelError: the database knows a model of that name with another dimension.
+        """
+        from psycopg.errors import DataException
+
+        values = (self._embedder.model_id, self._embedder.dimension)
         async with self._database.connection() as connection:
-            cursor = await connection.execute(
-                "SELECT register_model(%s, %s)", (self._embedder.model_id, self._embedder.dimension)
-            )
-            row = await cursor.fetchone()
-            self.model = int(row[0]) if row else None
-        if self.model is None:
-            raise ModelError(f"The model {self._embedder.model_id} could not be registered.")
+            try:
+                cursor = await connection.execute("SELECT register_model(%s, %s)", values)
+            except DataException as error:
+                raise ModelError(
+                    f"The database refuses the {error.diag.message_primary}.",
+                    remedy="A model of another dimension needs another name.",
+                ) from error
+            ((registered,),) = await cursor.fetchall()
+        self.model = int(registered)
         return self.model
 
     async def fill(self) -> None:
