@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -188,6 +189,29 @@ async def test_a_saved_note_is_found_without_a_key(settings: Settings, vault: Pa
         await eventually(lambda: any("creeper.md" in reference for reference in screen.references))
         assert not any("creeper.md" in reference for reference in before)
         await screen.shows("birds/creeper.md:L1-L3")
+
+
+async def test_what_has_not_changed_is_not_painted_again(
+    settings: Settings, vault: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with console(settings, vault, size=(120, 40)) as screen:
+        await screen.type("owl ")
+        search = screen.engine.notes.search
+
+        async def timed(query, **options):
+            return replace(await search(query, **options), seconds=0.01)
+
+        monkeypatch.setattr(screen.engine.notes, "search", timed)
+        await screen.press("down", "R")
+        painted: list[object] = []
+        monkeypatch.setattr(
+            type(screen.app), "_display", lambda _app, _screen, update: painted.append(update)
+        )
+        for _ in range(5):
+            screen.pane.status_read()
+            screen.pane.do_refresh()
+            await screen.settle()
+        assert not [update for update in painted if update is not None]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,9 @@ class CitationList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def put(self, citations: Sequence[Citation], *, stay: bool) -> None:
         """Show these; with `stay` the cursor keeps to its citation, else it goes to the first."""
+        if stay and self.citations == tuple(citations):
+            self.post_message(self.Moved())  # nothing to paint, but the disk may have changed
+            return
         here = self.keys[self.cursor] if self.cursor < len(self.keys) else None
         self.citations = tuple(citations)
         self.keys = tuple(key_of(citation) for citation in self.citations)

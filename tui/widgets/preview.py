@@ -10,10 +10,10 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
-from textual.widgets import Static
 
 from tui.text import content
 from tui.widgets import citation_text
+from tui.widgets.label import Label
 from tui.widgets.preview_text import Rows, rows
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class CitationPreview(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self.lines = PreviewLines()
-        self._title = Static(classes="preview-title", markup=False)
+        self._title = Label(classes="preview-title")
         self._shown: tuple[Preview, Citation] | None = None
         self._key = ""
 
@@ -88,6 +88,8 @@ class CitationPreview(Vertical):
 
     def put(self, preview: Preview, citation: Citation, key: str) -> None:
         """Show a preview of the citation with this key; the same one keeps its place."""
+        if self._shown == (preview, citation):
+            return
         self._shown = (preview, citation)
         stay, self._key = key == self._key, key
         self.lines.put(preview, citation, stay=stay)
@@ -97,7 +99,7 @@ class CitationPreview(Vertical):
         """Nothing to preview, and why."""
         self._shown, self._key = None, ""
         self.lines.put(None, None, stay=False)
-        self._title.update(content(why, "$text-muted"))
+        self._title.put(content(why, "$text-muted"))
 
     def on_resize(self) -> None:
         """The title is cut to the width."""
@@ -109,4 +111,4 @@ class CitationPreview(Vertical):
         preview, citation = self._shown
         state = citation_text.freshness_text(preview.freshness)
         room = max(self.size.width - state.cell_length - 3, 1)
-        self._title.update(Content.assemble(" ", citation_text.reference(citation, room), "  ", state))
+        self._title.put(Content.assemble(" ", citation_text.reference(citation, room), "  ", state))
