@@ -74,7 +74,11 @@ class ActivityLog(logging.Handler):
         )
         self._records.append(line)
         for listener in tuple(self._listeners):
-            listener(line)
+            try:
+                listener(line)
+            # Whoever logs must not fall over whoever listens; logging's own way to tell of it.
+            except Exception:  # noqa: BLE001
+                self.handleError(record)
 
     def records(self) -> list[LogRecord]:
         """What was gathered, newest last."""

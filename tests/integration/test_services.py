@@ -1,0 +1,206 @@
+"""Background services: one that falls is started again, later and later, and it is said so."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine import Engine, services
+from engine.activity import ActivityLog
+from engine.notes import watcher
+from engine.services import Services
+from tests.support import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from engine.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "FIRST_PAUSE", 0.02)
+
+
+async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_meanwhile(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    starts: list[float] = []
+    recovered = asyncio.Event()
+
+    async def falling() -> None:
+        starts.append(asyncio.get_running_loop().time())
+        if len(starts) < 4:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_fall())
+        recovered.set()
+        await asyncio.Event().wait()
+
+    held = Services()
+    held.start("indexer", falling)
+    await eventually(lambda: held.faults == {"indexer": "the disk is full"})
+    async with asyncio.timeout(5):
+        await recovered.wait()
+    assert held.faults == {}
+    pauses = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    assert pauses[0] < pauses[1] < pauses[2], "later and later"
+    assert caplog.text.count("indexer stopped: the disk is full") == 3
+    assert "Traceback" in caplog.text
+    await held.stop()
+
+
+async def _fall() -> None:
+    raise OSError("the disk is full\nand a second line")
+
+
+async def test_a_fault_without_words_is_named_by_its_kind() -> None:
+    async def mute() -> None:
+        raise ValueError
+
+    held = Services()
+    held.start("mute", mute)
+    await eventually(lambda: held.faults == {"mute": "ValueError"})
+    await held.stop()
+
+
+async def test_stop_waits_until_the_services_have_cleaned_up() -> None:
+    cleaned: list[str] = []
+
+    async def tidy(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned.append(name)
+
+    held = Services()
+    for name in ("one", "two", "three"):
+        held.start(name, lambda name=name: tidy(name))
+    await asyncio.sleep(0)
+    await held.stop("two")
+    assert cleaned == ["two"]
+    await held.stop()
+    assert sorted(cleaned) == ["one", "three", "two"]
+
+
+async def test_a_running_service_is_not_started_twice_and_one_that_ended_may_be_again() -> None:
+    runs: list[int] = []
+
+    async def once() -> None:
+        runs.append(1)
+
+    held = Services()
+    held.start("once", once)
+    held.start("once", once)
+    await eventually(held._tasks["once"].done)
+    assert len(runs) == 1
+    held.start("once", once)
+    await eventually(lambda: len(runs) == 2)
+    await held.stop()
+
+
+async def test_a_watcher_that_falls_does_not_stop_the_worker_and_the_engine_tells(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def falling(self: watcher.FolderWatcher) -> None:
+        raise RuntimeError("a fault nobody foresaw")
+
+    monkeypatch.setattr(watcher.FolderWatcher, "run", falling)
+    root = tmp_path / "notes"
+    root.mkdir()
+    engine = await Engine.open(settings)
+    try:
+        await engine.notes.add_folder(root)
+        await engine.start(embed=False)
+        await eventually(lambda: "a fault nobody foresaw" in engine.faults.values())
+        (root / "a.md").write_text("owls\n")
+        await engine.notes.ingest(root / "a.md")
+
+        async def found() -> bool:
+            return bool((await engine.notes.search("owls")).citations)
+
+        await eventually(found)
+    finally:
+        await engine.close()
+    assert engine.faults == {} or set(engine.faults) == {"watch-1"}
+    assert any("a fault nobody foresaw" in record.text for record in engine.log.records())
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[ActivityLog]:
+    opened = ActivityLog()
+    opened.open(tmp_path, "info")
+    yield opened
+    opened.shut()
+
+
+def test_the_log_file_holds_one_json_object_a_line(log: ActivityLog, tmp_path: Path) -> None:
+    logger = logging.getLogger("noctuary.worker")
+    logger.info("indexed %d", 3)
+    logger.debug("too fine")
+    logger.warning("two\nlines \x1b[2J [/b] 🐘 \udcff")
+    try:
+        int("inner")
+    except ValueError:
+        logger.exception("it fell")
+    lines = (tmp_path / "noctuary.log").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [(r["level"], r["source"], r["text"]) for r in records] == [
+        ("info", "worker", "indexed 3"),
+        ("warning", "worker", "two\nlines \x1b[2J [/b] 🐘 \udcff"),
+        ("error", "worker", "it fell"),
+    ]
+    assert "ValueError: invalid literal" in records[2]["trace"]
+    assert "\x1b" not in "".join(lines)
+    assert [(r.level, r.text) for r in log.records()] == [(r["level"], r["text"]) for r in records]
+
+
+def test_listeners_hear_every_record_until_they_stop(log: ActivityLog) -> None:
+    heard: list[str] = []
+    unlisten = log.listen(lambda record: heard.append(record.text))
+    logging.getLogger("noctuary.jobs").info("one")
+    unlisten()
+    unlisten()
+    logging.getLogger("noctuary.jobs").info("two")
+    assert heard == ["one"]
+
+
+def test_a_listener_that_raises_does_not_break_what_is_logged(
+    log: ActivityLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    heard: list[str] = []
+
+    def falling(_: object) -> None:
+        raise RuntimeError("the screen is gone")
+
+    log.listen(falling)
+    log.listen(lambda record: heard.append(record.text))
+    logging.getLogger("noctuary.jobs").info("one")
+    assert heard == ["one"]
+    assert (tmp_path / "noctuary.log").read_text().count("\n") == 1
+
+
+def test_the_log_is_bounded_and_shut_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine import activity
+
+    monkeypatch.setattr(activity, "FILE_BYTES", 10_000)
+    log = ActivityLog()
+    log.open(tmp_path, "info")
+    logger = logging.getLogger("noctuary.worker")
+    for number in range(activity.KEPT + 10):
+        logger.info("line %d", number)
+    assert len(log.records()) == activity.KEPT
+    assert log.records()[-1].text == f"line {activity.KEPT + 9}"
+    files = sorted(path.name for path in tmp_path.glob("noctuary.log*"))
+    assert files == ["noctuary.log", *(f"noctuary.log.{number}" for number in range(1, 4))]
+    log.shut()
+    logger.info("after")
+    assert log.records()[-1].text != "after"
+    assert not any(isinstance(handler, ActivityLog) for handler in logging.getLogger("noctuary").handlers)
