@@ -113,8 +113,8 @@ class Settings:
     )
     retrieval_default_k: int = _setting(
         3,
-        parsing.integer(1, 1000),
-        "a whole number from 1 to 1000",
+        parsing.integer(1, 200),
+        "a whole number from 1 to 200",
         "How many citations a search gives when it does not say.",
         plain=True,
     )
@@ -173,7 +173,7 @@ class Settings:
         metadata={
             _SPEC: _Spec(
                 "Other keys for actions: the id of a binding and its keys.",
-                'a table in config.toml such as [keys] with lines like list.copy = "y,c"',
+                'a table in config.toml such as [keys] with lines like list.copy = "y,C"',
                 parsing.keymap,
             )
         },
@@ -272,7 +272,7 @@ def example() -> str:
         blocks.append(
             f"# {spec.doc}{note}\n# Expected: {spec.expected}.\n# {name} = {_toml(getattr(Settings, name))}\n"
         )
-    blocks.append(f'# {_SPECS["keys"].doc}\n# [keys]\n# list.copy = "y,c"\n')
+    blocks.append(f'# {_SPECS["keys"].doc}\n# [keys]\n# list.copy = "y,C"\n')
     return "\n".join(blocks)
 
 
@@ -304,6 +304,8 @@ def _shown(value: object) -> str:
         return os.pathsep.join(str(part) for part in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{binding} = {keys}" for binding, keys in value.items())
     return mask(str(value))

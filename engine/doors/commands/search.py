@@ -20,7 +20,7 @@ NO_EVIDENCE = "No evidence found for that query."
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--k", "k", type=click.IntRange(1, 1000), help="How many citations at most.")
+@click.option("--k", "k", type=click.IntRange(1, 200), help="How many citations at most.")
 @click.option(
     "--path", "path_glob", metavar="GLOB", help="Only files whose path matches, as in 'work/**/*.md'."
 )
