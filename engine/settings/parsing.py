@@ -139,7 +139,7 @@ def keymap(value: object, base: Path) -> dict[str, str]:
     """
     if not isinstance(value, dict):
         raise TypeError("a table is expected")
-    found = {}
+    found: dict[str, str] = {}
     for binding, keys in value.items():
         if isinstance(keys, dict):
             found |= {f"{binding}.{verb}": under for verb, under in keymap(keys, base).items()}
