@@ -144,6 +144,10 @@ async def test_a_superseded_search_is_cancelled_in_the_server_too(
         monkeypatch.setattr(screen.engine.notes, "search", slow)
         await screen.pilot.press("s", "l")
         await eventually(lambda: running(server))
+        later = screen.pane.set_timer
+        screen.pane.set_timer = lambda _seconds, *rest: later(
+            3600, *rest
+        )  # the new question is not asked yet
         await screen.pilot.press("backspace")
         assert not screen.references
 
@@ -151,6 +155,8 @@ async def test_a_superseded_search_is_cancelled_in_the_server_too(
             return await running(server) == 0
 
         await eventually(none)
+        screen.pane.set_timer = later
+        screen.pane._ask_now()
         await screen.settle()
         assert screen.pane.snapshot is not None
         assert screen.pane.snapshot.question.text == "s"
@@ -162,6 +168,9 @@ async def test_an_answer_to_an_old_question_is_never_shown(
     async with console(settings, vault) as screen:
         search = screen.engine.notes.search
         gate = asyncio.Event()
+        shown: list[str] = []
+        show = screen.pane.show
+        screen.pane.show = lambda found: (shown.append(found.question.text), show(found))
 
         async def stubborn(query, **options):
             result = await search(query, **options)
@@ -178,6 +187,7 @@ async def test_an_answer_to_an_old_question_is_never_shown(
         await screen.type("s and owl ")
         assert screen.pane.snapshot is not None
         assert screen.pane.snapshot.question.text == "robins and owl "
+        assert "robin" not in shown
         assert screen.references[0].startswith("birds/")
 
 
