@@ -53,7 +53,7 @@ DEATHS = 3
 DEATH_PAUSE = 0.5
 """Seconds until it is started again, so that the events of one save kill it once and not thrice."""
 
-_DEBOUNCE_MS, _STEP_MS = 200, 30
+_DEBOUNCE_MS, _STEP_MS = 200, 50
 
 _REMOTE = {
     "nfs",

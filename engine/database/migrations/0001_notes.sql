@@ -142,20 +142,29 @@ CREATE TABLE watcher (
     beat_at timestamptz NOT NULL DEFAULT now()
 );
 
--- The change feed: one message a table and transaction.
+-- The change feed: one message a table and transaction, and none for a statement that touched no row
+-- (a worker that looks into an empty queue would wake itself for ever).
 CREATE FUNCTION notify_change() RETURNS trigger LANGUAGE plpgsql SET search_path = noctuary, pg_temp AS $$
 BEGIN
-    PERFORM pg_notify('noctuary', TG_TABLE_NAME);
+    IF EXISTS (SELECT FROM changed) THEN
+        PERFORM pg_notify('noctuary', TG_TABLE_NAME);
+    END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER notify_change AFTER INSERT OR UPDATE OR DELETE ON folder
-    FOR EACH STATEMENT EXECUTE FUNCTION notify_change();
-CREATE TRIGGER notify_change AFTER INSERT OR UPDATE OR DELETE ON file
-    FOR EACH STATEMENT EXECUTE FUNCTION notify_change();
-CREATE TRIGGER notify_change AFTER INSERT OR UPDATE OR DELETE ON job
-    FOR EACH STATEMENT EXECUTE FUNCTION notify_change();
-CREATE TRIGGER notify_change AFTER INSERT OR UPDATE OR DELETE ON embedding
-    FOR EACH STATEMENT EXECUTE FUNCTION notify_change();
+
+DO $$
+DECLARE
+    watched text;
+BEGIN
+    FOREACH watched IN ARRAY ARRAY['folder', 'file', 'job', 'embedding'] LOOP
+        EXECUTE format('CREATE TRIGGER notify_insert AFTER INSERT ON %I REFERENCING NEW TABLE AS changed'
+            ' FOR EACH STATEMENT EXECUTE FUNCTION notify_change()', watched);
+        EXECUTE format('CREATE TRIGGER notify_update AFTER UPDATE ON %I REFERENCING NEW TABLE AS changed'
+            ' FOR EACH STATEMENT EXECUTE FUNCTION notify_change()', watched);
+        EXECUTE format('CREATE TRIGGER notify_delete AFTER DELETE ON %I REFERENCING OLD TABLE AS changed'
+            ' FOR EACH STATEMENT EXECUTE FUNCTION notify_change()', watched);
+    END LOOP;
+END $$;
 
 GRANT SELECT, INSERT, UPDATE, DELETE
     ON folder, file, passage, chunk, job, segment, posting, embedding, watcher TO noctuary_engine;
