@@ -29,6 +29,14 @@ _BEGIN = """
         pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))
 """
 
+_KNOWN_HASHES = """
+    SELECT file.folder, file.path, file.hash
+    FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)
+    WHERE file.folder = wanted.folder AND file.path = wanted.path
+"""
+
+_KNOWN_PASSAGES = "SELECT id, hash, orphaned_at IS NOT NULL FROM passage WHERE hash = ANY(%s)"
+
 _UPSERT_FILES = """
     INSERT INTO file (folder, path, hash, size, mtime_ns, ctime_ns)
     SELECT * FROM unnest(%s::integer[], %s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])
@@ -107,9 +115,7 @@ async def known_hashes(
 ) -> dict[tuple[int, str], bytes]:
     """The sha256 the index has of each claimed path that it knows."""
     cursor = await connection.execute(
-        "SELECT file.folder, file.path, file.hash"
-        " FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)"
-        " WHERE file.folder = wanted.folder AND file.path = wanted.path",
+        _KNOWN_HASHES,
         ([job.folder for job in claimed], [job.path for job in claimed]),
     )
     return {(row[0], row[1]): row[2] for row in await cursor.fetchall()}
@@ -187,9 +193,7 @@ async def _passages(
     connection: AsyncConnection, texts: Mapping[bytes, PassageText]
 ) -> tuple[dict[bytes, int], list[bytes]]:
     """The id of every passage, and the hashes of those that are new to the index."""
-    cursor = await connection.execute(
-        "SELECT id, hash, orphaned_at IS NOT NULL FROM passage WHERE hash = ANY(%s)", (list(texts),)
-    )
+    cursor = await connection.execute(_KNOWN_PASSAGES, (list(texts),))
     rows = await cursor.fetchall()
     ids = {row[1]: row[0] for row in rows}
     revived = [row[0] for row in rows if row[2]]

@@ -142,6 +142,13 @@ _RETRY = """
     FROM chosen WHERE job.id = chosen.id
 """
 
+# The order keeps to the partial indexes: EXISTS would read the done jobs from end to end whenever the
+# planner believes that many wait.
+_WAITING = """
+    SELECT coalesce((SELECT true FROM job WHERE status = 'pending' ORDER BY priority DESC, id LIMIT 1),
+        (SELECT true FROM job WHERE status = 'processing' ORDER BY folder, path LIMIT 1), false)
+"""
+
 _LIST = """
     SELECT job.id, job.kind, job.status, folder.path, job.path, job.attempts, job.error, job.created_at,
         job.started_at, job.finished_at, job.worker
@@ -324,9 +331,7 @@ async def counts(connection: AsyncConnection) -> JobCounts:
 
 async def waiting(connection: AsyncConnection) -> bool:
     """Whether any path still wants its words indexed: vectors wait while that is so."""
-    cursor = await connection.execute(
-        "SELECT EXISTS (SELECT FROM job WHERE status IN ('pending', 'processing'))"
-    )
+    cursor = await connection.execute(_WAITING)
     row = await cursor.fetchone()
     return bool(row and row[0])
 

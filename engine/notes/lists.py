@@ -46,6 +46,8 @@ _STATISTICS = """
 
 _POSTINGS = "SELECT term, data FROM posting WHERE term = ANY(%s)"
 
+_TEXTS = "SELECT id, text FROM passage WHERE id = ANY(%s)"
+
 _PREFIX = """
     SELECT term FROM posting WHERE term >= %s AND term < %s
     GROUP BY term ORDER BY sum(octet_length(data)) DESC, term LIMIT %s
@@ -134,7 +136,7 @@ async def holding(
     kept: list[int] = []
     for start in range(0, len(candidates), PHRASE_BATCH):
         batch = candidates[start : start + PHRASE_BATCH].tolist()
-        cursor = await connection.execute("SELECT id, text FROM passage WHERE id = ANY(%s)", (batch,))
+        cursor = await connection.execute(_TEXTS, (batch,))
         kept += await asyncio.to_thread(_with_phrases, await cursor.fetchall(), phrases)
     return np.array(sorted(kept), dtype=np.int32)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from engine.notes import Notes
 from engine.services import Services
+from tests.integration import bulk
 from tests.integration.vault import AttentiveEmbedder, Vault
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.settings import Settings
+    from tests.conftest import Server
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +50,19 @@ async def vault(
     root.mkdir()
     yield Vault(database, notes, settings, await notes.add_folder(root))
     await services.stop()
+
+
+@pytest.fixture(scope="session")
+def bulk_url(server: Server) -> str:
+    """The address of a database of 50,000 passages that no test changes."""
+    return bulk.fill(server, f"bulk_{os.getpid()}")
+
+
+@pytest.fixture
+async def bulk_connection(bulk_url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """A connection to it as the engine has one, in a transaction that is rolled back."""
+    async with await psycopg.AsyncConnection.connect(bulk_url) as connection:
+        await connection.execute("SET ROLE noctuary_engine")
+        await connection.execute("SET search_path = noctuary, public")
+        yield connection
+        await connection.rollback()
