@@ -55,7 +55,8 @@ _PREFIX = """
 
 # The index is walked in order of distance until enough rows pass the filters.
 _NEAREST = """
-    SELECT embedding.passage, embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) AS distance
+    SELECT embedding.passage,
+        embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) AS distance
     FROM embedding
     WHERE embedding.model = {model} AND embedding.state = 'embedded'
         AND (%(only)s::integer[] IS NULL OR embedding.passage = ANY(%(only)s))
@@ -162,7 +163,8 @@ async def by_vector(
     if only is not None and len(only) <= EXACT_WITHIN:
         return await distances(connection, identity, query, only.tolist(), limit)
     await connection.execute(
-        "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true),"
+        "SELECT set_config('hnsw.iterative_scan', 'strict_order', true),"
+        " set_config('hnsw.ef_search', %s, true),"
         " set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)",
         (str(max(EF_SEARCH, limit)),),
     )
@@ -175,7 +177,8 @@ async def by_vector(
 
 def nearest_statement(model: int, dimension: int) -> str:
     """The statement that walks a model's index. Both numbers stand in it literally, since a partial
-    index on an expression is only used for a constant; they come from our own table."""
+    index on an expression is only used for a constant; they come from our own table.
+    """
     return _NEAREST.format(model=int(model), dimension=int(dimension))
 
 

@@ -26,7 +26,7 @@ MOST = 200
 """Citations one search gives at most."""
 
 POOL = 100
-"""Passages each list contributes to the fusion."""
+"""Passages each list contributes to the fusion; more when more citations are asked for."""
 
 VECTOR_SHARE = 0.4
 """The vector list's share of the fused score where the model reads the query's language."""
@@ -111,20 +111,19 @@ class Searcher:
         keyword: list[tuple[int, float]] = []
         if asked.mode is not Mode.VECTOR:
             terms = await self._terms(connection, query, asked.prefix)
-            keyword = await lists.by_keyword(connection, terms, only, POOL)
+            keyword = await lists.by_keyword(connection, terms, only, max(POOL, asked.k))
         nearest: list[tuple[int, float]] = []
         if vector is not None and self.model is not None:
-            nearest = await lists.by_vector(connection, self.model, vector, only, POOL)
+            nearest = await lists.by_vector(connection, self.model, vector, only, max(POOL, asked.k))
         share = VECTOR_SHARE * self._embedder.reads(query.text) if keyword else 1.0
         fused = ranking.fuse(keyword, nearest, share)
-        hits = await self._within(connection, asked, query, vector, fused)
+        hits = await self._within(connection, asked, vector, fused)
         return await self._cite(connection, asked, hits, query, scope)
 
     async def _within(
         self,
         connection: AsyncConnection,
         asked: Asked,
-        query: Query,
         vector: Vectors | None,
         fused: Sequence[ranking.Fused],
     ) -> list[ranking.Fused]:
@@ -148,7 +147,10 @@ class Searcher:
         """Each hit at the place where it stands: in the newest file, when it stands in several."""
         cursor = await connection.execute(
             _PLACES,
-            {"passages": [hit.id for hit in hits], "files": None if scope.files is None else list(scope.files)},
+            {
+                "passages": [hit.id for hit in hits],
+                "files": None if scope.files is None else list(scope.files),
+            },
         )
         places = {row[0]: row[1:] for row in await cursor.fetchall()}
         return tuple(
