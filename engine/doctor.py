@@ -118,7 +118,7 @@ async def _engine(settings: Settings) -> list[Check]:
     except NoctuaryError as error:
         return [_failed("database", error), _skipped("folders", "the database")]
     try:
-        checks = await _database(engine, time.monotonic() - started)
+        checks = _database(engine, time.monotonic() - started)
         roots = [folder.path for folder in await engine.notes.folders()]
     finally:
         await engine.close()
@@ -129,37 +129,20 @@ async def _engine(settings: Settings) -> list[Check]:
     return checks
 
 
-async def _database(engine: Engine, seconds: float) -> list[Check]:
+def _database(engine: Engine, seconds: float) -> list[Check]:
+    """The server as it answered; what it lacks (version, extension, locale) comes as its warnings."""
     info = engine.database.info
     kind = "embedded" if info.embedded else f"from {engine.settings.source('database_url')}"
-    where = mask(info.location)
-    checks = [
-        Check(
-            "database",
-            State.OK,
-            f"PostgreSQL {info.version}, pgvector {info.pgvector}, {kind}, at {where}; "
-            f"open in {seconds:.1f} s.",
-        )
+    sentence = (
+        f"PostgreSQL {info.version}, pgvector {info.pgvector}, {kind}, at {mask(info.location)}; "
+        f"open in {seconds:.1f} s."
+    )
+    if not info.warnings:
+        sentence += " Version, extension and locale are as they should be."
+    return [
+        Check("database", State.OK, sentence),
+        *(Check("database", State.WARN, mask(warning)) for warning in info.warnings),
     ]
-    checks += [Check("database", State.WARN, mask(warning)) for warning in info.warnings]
-    async with engine.database.connection() as connection:
-        cursor = await connection.execute(
-            "SELECT current_setting('server_encoding'), lower('ÄRGER') = 'ärger'"
-        )
-        row = await cursor.fetchone()
-    encoding, folds = row if row is not None else ("unknown", False)
-    if encoding == "UTF8" and folds:
-        checks.append(Check("locale", State.OK, "UTF-8, and it knows the letters of all languages."))
-    else:
-        checks.append(
-            Check(
-                "locale",
-                State.WARN,
-                f"Encoding {encoding}; the database does not know letters beyond English.",
-                "Create it with template0, encoding UTF8 and a Unicode locale.",
-            )
-        )
-    return checks
 
 
 def _folder(root: Path) -> Check:

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
 async def finish(engine: Engine, queued: int, *, embed: bool, as_json: bool) -> int:
     """Work until nothing is left, together with any other process that works, and sum it up."""
-    with Progress() as progress:
+    with Progress(embed=embed) as progress:
+        progress(await engine.notes.status())
         await engine.notes.work_until_idle(progress, embed=embed)
-    status = await engine.notes.status()
+        status = await engine.notes.status()
+        progress(status)
     if as_json:
         output.dump({"queued": queued, **summary(status)})
         return exits.DONE
-    output.say(f"{output.count(queued, 'job')} queued and worked off.")
+    output.say(
+        f"{output.count(queued, 'job')} queued and worked off." if queued else "Nothing was to be queued."
+    )
     for line in sentences(status):
         output.say(line)
     return exits.DONE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from click._termui_impl import ProgressBar
 
-    from engine.notes.model import NotesStatus
+    from engine.notes.model import JobCounts, NotesStatus
 
 LINE_SECONDS = 5.0
 """Plain lines come no closer than this: a log should not fill with them."""
@@ -28,11 +28,15 @@ PASSAGES = "Embedding passages"
 
 
 class Progress:
-    """A callback for `Notes.work_until_idle`; use it as a context manager."""
+    """A callback for `Notes.work_until_idle`; use it as a context manager.
 
-    def __init__(self) -> None:
+    Call it once before the work begins: what is finished then is not counted as done now.
+    """
+
+    def __init__(self, *, embed: bool) -> None:
+        self._embed = embed
         self._terminal = sys.stderr.isatty()
-        self._done_before: int | None = None
+        self._finished_before: int | None = None
         self._bar: ProgressBar[int] | None = None
         self._phase = ""
         self._said = time.monotonic()
@@ -47,31 +51,37 @@ class Progress:
 
     def __call__(self, status: NotesStatus) -> None:
         """Show how far the work is: files first, then their vectors."""
-        phase, done, total = self._measure(status)
-        if not total:
-            return
+        self._files(status.jobs)
+        embedding = status.embedding
+        busy = status.jobs.pending + status.jobs.processing
+        if (
+            self._embed
+            and embedding is not None
+            and not busy
+            and (embedding.pending or self._phase == PASSAGES)
+        ):
+            self._show(PASSAGES, embedding.embedded, embedding.embedded + embedding.pending)
+
+    def _files(self, jobs: JobCounts) -> None:
+        finished = jobs.done + jobs.failed
+        if self._finished_before is None:
+            self._finished_before = finished
+        left = jobs.pending + jobs.processing
+        done = max(0, finished - self._finished_before)
+        if left or self._phase == FILES:
+            self._show(FILES, done, done + left)
+
+    def _show(self, phase: str, done: int, total: int) -> None:
         if self._terminal:
             self._draw(phase, done, total)
         elif time.monotonic() - self._said >= LINE_SECONDS:
             self._said = time.monotonic()
             output.note(f"{phase}: {done:,} of {total:,}")
-
-    def _measure(self, status: NotesStatus) -> tuple[str, int, int]:
-        jobs = status.jobs
-        finished = jobs.done + jobs.failed
-        if self._done_before is None:
-            self._done_before = finished
-        left = jobs.pending + jobs.processing
-        done = max(0, finished - self._done_before)
-        if left or status.embedding is None:
-            return FILES, done, done + left
-        embedding = status.embedding
-        return PASSAGES, embedding.embedded, embedding.embedded + embedding.pending
+        self._phase = phase
 
     def _draw(self, phase: str, done: int, total: int) -> None:
         if phase != self._phase:
             self._close_bar()
-            self._phase = phase
             self._bar = click.progressbar(length=total, label=phase, show_pos=True, file=sys.stderr)
             self._bar.__enter__()
             self._bar.pos = done

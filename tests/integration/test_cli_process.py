@@ -207,6 +207,8 @@ def test_long_work_draws_a_bar_on_a_terminal_and_plain_lines_elsewhere(shell: Sh
     status, got = on_terminal(shell, "index", str(notes), "--no-embed")
     assert status == exits.DONE
     assert b"Indexing files" in got
+    assert b"301/301" in got
+    assert b"Embedding" not in got
     assert b"301 files" in got
     plain = shell.run("index", str(notes), "--no-embed")
     assert "\r" not in plain.stdout + plain.stderr
