@@ -13,6 +13,7 @@ from textual.content import Content
 from engine.notes.model import DriftCause, DriftReport, DriftRow
 from tui.ages import age, clock
 from tui.keymap import bindings
+from tui.panes.jobs_text import short_error
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm
 from tui.text import content, count, line
@@ -34,7 +35,7 @@ NAMES = {
     DriftCause.ORPHANED: ("- orphaned", "warning"),
     DriftCause.CHANGED: ("~ changed", "warning"),
     DriftCause.OTHER_MODEL: ("≠ other model", "muted"),
-    DriftCause.JOB_FAILED: ("✗ job failed", "error"),
+    DriftCause.JOB_FAILED: ("✗ failed", "error"),
 }
 """How a cause is shown: sign, words and tone."""
 
@@ -103,7 +104,7 @@ class DriftPane(ListPane[DriftReport]):
         for each in CAUSES:
             name = "all" if each is None else NAMES[each][0]
             number = len(report.rows) if each is None else counts[each]
-            text = f"{name} {number:,}".replace(" ", "\N{NO-BREAK SPACE}")
+            text = f"{name} {number:,}"
             parts.append((f"[{text}]", "bold") if each is self.cause else (f" {text} ", ""))
         return Content.assemble(*parts)
 
@@ -114,7 +115,12 @@ class DriftPane(ListPane[DriftReport]):
         return [
             Row(
                 row.key,
-                (NAMES[row.cause][0], _path(row, many=many), row.detail, age(row.since, now)),
+                (
+                    NAMES[row.cause][0],
+                    _path(row, many=many),
+                    short_error(row.detail, row.folder / row.path),
+                    age(row.since, now),
+                ),
                 (NAMES[row.cause][1], "", "muted", "muted"),
             )
             for row in self._matching(snapshot)
@@ -135,7 +141,7 @@ class DriftPane(ListPane[DriftReport]):
         stale = " · jobs ran since" if self.dirty else ""
         rows = count(len(self._matching(snapshot)), "row")
         files = f"{snapshot.files_on_disk:,} on disk, {snapshot.files_in_index:,} in the index"
-        return line(f"{rows}{text}{self.marked()} · {files} · compared {when}{stale}", "$text-muted")
+        return line(f"{rows}{text}{self.marked()} · {files} · compared {when}{stale}", "dim")
 
     def nothing(self) -> str:
         """No drift."""
@@ -156,11 +162,7 @@ class DriftPane(ListPane[DriftReport]):
     def describe(self, row: Row) -> Content | None:
         """The whole path and what differs."""
         found = self._row(row)
-        return (
-            None
-            if found is None
-            else content(f"{found.folder.name}/{found.path}\n{found.detail}", "$text-muted")
-        )
+        return None if found is None else content(f"{found.folder.name}/{found.path}\n{found.detail}", "dim")
 
     def subject(self, row: Row) -> str:
         """The file's path."""

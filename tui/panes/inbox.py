@@ -67,7 +67,7 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
     def summary(self, snapshot: tuple[InboxItem, ...]) -> Content:
         """How much waits in all."""
         waiting = sum(item.count for item in snapshot)
-        return line(f"{count(waiting, 'thing')} waiting for you" if waiting else "", "$text-muted")
+        return line(f"{count(waiting, 'thing')} waiting for you" if waiting else "", "dim")
 
     def nothing(self) -> str:
         """Nothing waits."""

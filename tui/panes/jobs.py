@@ -132,7 +132,7 @@ class JobsPane(ListPane[JobsSnapshot]):
         whole = snapshot.offset == 0 and not snapshot.more
         shown = count(last, "job") if whole else f"jobs {first:,}-{last:,}{of}"
         text = f" · with “{snapshot.text}”" if snapshot.text else ""
-        return line(f"{shown}{text}{self.marked()}", "$text-muted")
+        return line(f"{shown}{text}{self.marked()}", "dim")
 
     def nothing(self) -> str:
         """No jobs."""
@@ -185,7 +185,7 @@ class JobsPane(ListPane[JobsSnapshot]):
             return None
         if job.error:
             return content("✗ " + job.error, "$text-error")
-        return line(story(job, self.host.now()), "$text-muted")
+        return line(story(job, self.host.now()), "dim")
 
     def subject(self, row: Row) -> str:
         """The job's path."""

@@ -13,6 +13,7 @@ from tui.widgets.row_list import Row
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
 STATUSES: tuple[JobStatus | None, ...] = (
     None,
@@ -42,7 +43,7 @@ def totals_line(counts: JobCounts, status: JobStatus | None) -> Content:
     # The rate of the last minute says nothing once the queue is empty, and nobody would take it away.
     busy = counts.pending + counts.processing > 0
     rate = f"  {max(counts.rate, 1):,.0f} jobs/s" if busy and counts.rate >= SLOWEST else ""
-    return Content.assemble(*parts, (rate, "$text-muted"))
+    return Content.assemble(*parts, (rate, "dim"))
 
 
 def job_row(job: Job, *, now_age: str, many_folders: bool) -> Row:
@@ -51,8 +52,21 @@ def job_row(job: Job, *, now_age: str, many_folders: bool) -> Row:
     path = f"{job.folder.name}/{job.path}" if many_folders else job.path
     kind = str(job.kind).removesuffix("_path")
     tries = str(job.attempts) if job.attempts else ""
-    cells = (str(job.id), sign, kind, tries, now_age, path, job.error or "")
+    cells = (
+        str(job.id),
+        sign,
+        kind,
+        tries,
+        now_age,
+        path,
+        short_error(job.error or "", job.folder / job.path),
+    )
     return Row(str(job.id), cells, ("muted", tone, "", "", "muted", "", "error"))
+
+
+def short_error(error: str, file: Path) -> str:
+    """The error without the file's path before it: a row says that already, and the reason must be seen."""
+    return error.removeprefix(f"{file}: ")
 
 
 def since(job: Job) -> datetime:
@@ -81,7 +95,7 @@ def detail(job: Job, now: datetime) -> Content:
         *((name, f"{clock(then, now)} ({ago(then, now)})") for name, then in times if then is not None),
         ("worker", job.worker or ""),
     ]
-    lines = [Content.assemble((f"{name:<9}", "$text-muted"), line(value)) for name, value in facts if value]
+    lines = [Content.assemble((f"{name:<9}", "dim"), line(value)) for name, value in facts if value]
     if job.error:
         lines += [Content(""), content("✗ " + job.error, "$text-error")]
     return Content("\n").join(lines)

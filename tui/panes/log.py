@@ -115,7 +115,7 @@ class LogPane(ListPane[tuple["LogRecord", ...]]):
         follow = "following" if self.following else "not following"
         text = f" · with “{self.filter_text}”" if self.filter_text else ""
         shown = f"{count(len(self.list.rows), 'record')} of {len(snapshot):,}"
-        return line(f"{shown} · {LEVELS[self._level][1]}{text}{self.marked()} · {follow}", "$text-muted")
+        return line(f"{shown} · {LEVELS[self._level][1]}{text}{self.marked()} · {follow}", "dim")
 
     def nothing(self) -> str:
         """Nothing was logged."""

@@ -48,6 +48,6 @@ def help_text(keymap: Keymap, scope: str, *, wide: bool) -> Content:
 def _line(keymap: Keymap, action: Action, *, wide: bool) -> Content:
     keys = line(keymap.shown_all(action.id).ljust(KEYS_WIDTH) + " ", "bold")
     if wide:
-        return Content.assemble(keys, action.help.ljust(HELP_WIDTH), (f" {action.id}", "$text-muted"))
+        return Content.assemble(keys, action.help.ljust(HELP_WIDTH), (f" {action.id}", "dim"))
     beside = "\n".join(wrap(action.help, NARROW_WIDTH))
     return Content.assemble(keys, indent(beside, " " * (KEYS_WIDTH + 1)).lstrip())

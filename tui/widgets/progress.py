@@ -29,14 +29,12 @@ def bar(done: int, total: int, width: int = BAR) -> str:
 def embedding_line(progress: EmbeddingProgress | None) -> Content:
     """The line of the Jobs pane."""
     if progress is None:
-        return Content.styled("Embedding: the model is not loaded yet", "$text-muted")
+        return Content.styled("Embedding: the model is not loaded yet", "dim")
     failed = (
         (f" · ✗ {progress.failed:,} could not be embedded", "$text-error") if progress.failed else ("", "")
     )
     if not progress.pending:
-        done = line(
-            f"Embedding: all {progress.embedded:,} passages have vectors ({progress.model})", "$text-muted"
-        )
+        done = line(f"Embedding: all {progress.embedded:,} passages have vectors ({progress.model})", "dim")
         return Content.assemble(done, failed)
     left = f" · {duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
     rate = f" · {progress.rate:,.0f}/s" if progress.rate else ""

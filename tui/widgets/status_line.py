@@ -58,20 +58,26 @@ class StatusLine(Label):
 def status_text(health: Health, now: datetime, *, wide: bool) -> Content:
     """The line as text."""
     if health.opening and health.trouble is None:
-        return line(f" … {health.opening}", "$text-muted")
+        return line(f" … {health.opening}", "dim")
     parts = [*_notes(health.status, now, wide=wide), _database(health, wide=wide)]
-    return Content(" ") + Content.styled(" │ ", "$text-muted").join(parts)
+    return Content(" ") + Content.styled(" │ ", "dim").join(parts)
 
 
 def _notes(status: NotesStatus | None, now: datetime, *, wide: bool) -> list[Content]:
     if status is None:
         return []
     return [
-        watchers_text(status.watchers, now),
+        _watching(status, now),
         _queue(status),
         line(count(status.index.files, "note") if status.index is not None else "… notes"),
         *_vectors(status, wide=wide),
     ]
+
+
+def _watching(status: NotesStatus, now: datetime) -> Content:
+    if not status.watchers and status.index is not None and status.index.folders:
+        return Content.styled("■ not watched", "$text-warning")
+    return watchers_text(status.watchers, now)
 
 
 def watchers_text(watchers: Sequence[WatchState], now: datetime) -> Content:
@@ -108,7 +114,7 @@ def _queue(status: NotesStatus) -> Content:
 def _vectors(status: NotesStatus, *, wide: bool) -> list[Content]:
     progress = status.embedding
     if progress is None:
-        return [Content.styled("model …", "$text-muted")]
+        return [Content.styled("model …", "dim")]
     percent = progress.embedded * 100 // max(progress.total, 1)
     vectors = f"vectors {percent}%" if progress.pending else "vectors ✓"
     failed = (f" ✗ {progress.failed:,}", "$text-error") if progress.failed else ""

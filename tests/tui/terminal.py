@@ -1,0 +1,69 @@
+"""A real terminal for the tests: the program on a pty, and every byte it writes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PROGRAM = (sys.executable, "-c", "from tui.main import main; main()")
+
+
+class Terminal:
+    """The console on a pty of 80x24. Use it as a context: the program is ended at the end."""
+
+    def __init__(self, environment: Mapping[str, str], *arguments: str, cwd: Path) -> None:
+        self.output = b""
+        paths = os.pathsep.join(path for path in sys.path if path)
+        environment = {"TERM": "xterm-256color", "PYTHONPATH": paths, **environment}
+        self._pid, self._fd = pty.fork()
+        if self._pid == 0:
+            os.chdir(cwd)
+            os.execve(PROGRAM[0], [*PROGRAM, *arguments], environment)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        os.close(self._fd)
+
+    def read(self, seconds: float) -> bytes:
+        """What it writes until it was silent for so long; waits at most ten times that."""
+        end = time.monotonic() + 10 * seconds
+        got = b""
+        while time.monotonic() < end and select.select([self._fd], [], [], seconds)[0]:
+            try:
+                got += os.read(self._fd, 65536)
+            except OSError:  # the program ended
+                break
+        self.output += got
+        return got
+
+    def until(self, text: str, seconds: float = 30) -> None:
+        """Read until the text was written."""
+        end = time.monotonic() + seconds
+        seen = b""
+        while text.encode() not in seen:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._fd], [], [], left)[0]:
+                raise AssertionError(f"{text!r} was not written in {seconds} s: {seen[-2000:]!r}")
+            data = os.read(self._fd, 65536)
+            seen += data
+            self.output += data
+
+    def press(self, keys: str) -> None:
+        os.write(self._fd, keys.encode())

@@ -1,0 +1,107 @@
+"""How every pane looks, at 80x24 and 120x40, with hostile text among the rows.
+
+After a wanted change of the screen: `pytest tests/tui/test_snapshots.py --snapshot-update`, and look at them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine import Engine
+from engine.notes import Notes
+from tests.support import eventually
+from tests.tui.desk import NOON, NOTES, Desk, _idle, fill_queue, write
+from tui.app import NoctuaryApp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from engine.settings import Settings
+
+HOSTILE = "[/ [b [x]\x1b]52;c;T1dO\x07\x9b2J\u202e日本語 👩‍👩‍👧"
+ERRORS = "UPDATE job SET error = %s, path = path || %s WHERE status = 'failed'"
+
+
+@pytest.fixture(autouse=True)
+def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Times of day as in UTC, reports as of noon, and no service that changes what is shown."""
+    drift = Notes.drift
+
+    async def at_noon(self: Notes):
+        return replace(await drift(self), at=NOON)
+
+    monkeypatch.setattr(Notes, "drift", at_noon)
+    monkeypatch.setattr(Engine, "start", _idle)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = write(tmp_path / "vault", {**NOTES, "[b] odd [/].md": "# Odd\n"})
+    for file in folder.rglob("*.md"):
+        os.utime(file, (NOON.timestamp() - 7200, NOON.timestamp() - 7200))
+    return folder
+
+
+async def _fill(screen: Desk, vault: Path) -> None:
+    """A queue, a log and drift that are the same in every run."""
+    await fill_queue(screen, 60)
+    await screen.execute(ERRORS, (f"It is encoded as UTF-16 {HOSTILE}.", HOSTILE.replace("/", "|")))
+    await screen.engine.notes.add_folder(vault)
+    await screen.engine.notes.drift()
+    for number in range(12):
+        level = (logging.INFO, logging.INFO, logging.WARNING, logging.ERROR)[number % 4]
+        record = logging.LogRecord("noctuary.worker", level, "", 0, f"record {number} {HOSTILE}", None, None)
+        record.created = (NOON + timedelta(seconds=number)).timestamp()
+        screen.engine.log.emit(record)
+
+
+def _shot(vault: Path, *keys: str) -> Callable[[Pilot[None]], object]:
+    async def prepare(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, NoctuaryApp)
+        screen = Desk(pilot, app)
+        await eventually(lambda: app.engine is not None)
+        await screen.settle()
+        await screen.press("escape")  # no folder yet: the app asks for one
+        await _fill(screen, vault)
+        await screen.press("R", *keys)
+
+    return prepare
+
+
+SHOTS = {
+    "inbox": (),
+    "search": ("2",),
+    "jobs": ("3", "j", "space"),
+    "jobs-failed": ("3", "s", "s", "s"),
+    "job": ("3", "s", "s", "s", "i"),
+    "retry": ("3", "r"),
+    "drift": ("4", "R", "c", "j"),
+    "log": ("8",),
+    "palette": ("3", "colon"),
+    "help": ("3", "question_mark"),
+}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+@pytest.mark.parametrize("shot", SHOTS)
+def test_a_pane_looks_as_it_did(
+    snap_compare, settings: Settings, vault: Path, shot: str, size: tuple[int, int]
+):
+    app = NoctuaryApp(settings, now=lambda: NOON)
+    assert snap_compare(app, terminal_size=size, run_before=_shot(vault, *SHOTS[shot]))

@@ -1,0 +1,115 @@
+"""On a real terminal: no byte of a file's text steers it, an idle screen is silent, NO_COLOR is kept."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.tui.desk import NOTES, write
+from tests.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STEERING = "\x1b]52;c;T1dO\x07\x1b[2J\x9b2J\x9d0;OWN\x9c\x1b]0;OWN\x07\x08\x7f\u202egnp.exe\u2066"
+MARKUP = "[/ [b [x] [/notes/a.md:L1-L9] [@click=app.quit]x[/]"
+
+
+@pytest.fixture
+def surroundings(environment: dict[str, str], database_url: str) -> dict[str, str]:
+    return {**environment, "DATABASE_URL": database_url}
+
+
+def hostile_vault(folder: Path) -> Path:
+    """Notes that are hostile by their names and their text; some cannot be indexed."""
+    name = STEERING.replace("/", "") + MARKUP.replace("/", "|")
+    return write(
+        folder,
+        {
+            f"{name}.md": f"# {STEERING}\n\nowl {STEERING} {MARKUP} end\n",
+            f"bad {name}.md": b"\xff\xfeo\x00w\x00l\x00",
+            "日本語の長い名前👩‍👩‍👧‍👦️.md": "owl\n",
+        },
+    )
+
+
+async def test_hostile_text_reaches_the_terminal_only_as_symbols(
+    surroundings: dict[str, str], tmp_path: Path
+):
+    with Terminal(
+        surroundings, str(hostile_vault(tmp_path / f"vault {MARKUP[:3]}x")), cwd=tmp_path
+    ) as screen:
+        screen.until("queue 0")
+        for keys in (
+            "1",
+            "3",
+            "s",
+            "s",
+            "s",
+            "i",
+            "\x1b",
+            "4",
+            "R",
+            "8",
+            "F",
+            "\x1b",
+            "2",
+            "owl",
+            "\x1b",
+            "1",
+            "3/",
+            "owl",
+            "\x1b",
+        ):
+            screen.press(keys)
+            screen.read(0.4)
+        output = screen.output
+    text = output.decode("utf-8", "replace")
+    assert "OWN" in text, "the hostile names were never shown: the test shows nothing"
+    assert not re.search(r"\x1b\](52|0)", text)
+    assert not re.search("[\x80-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    # Textual itself asks for the shape of the pointer; nothing else may ring or erase.
+    assert "\x07" not in re.sub(r"\x1b\]22;[a-z-]*\x07", "", text)
+    assert "\x1b[2J" not in text
+    assert "\x08" not in text
+
+
+async def test_an_idle_screen_sends_nothing(surroundings: dict[str, str], tmp_path: Path):
+    with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
+        screen.until("vectors ✓")
+        screen.read(1)
+        for keys in ("1", "3", "4", "8", "2", ":", "\x1b", "?"):
+            screen.press(keys)
+            screen.read(1)
+            assert screen.read(2) == b"", f"after {keys!r}"
+
+
+async def test_no_color_gives_no_colour_codes_and_the_cursor_is_seen(
+    surroundings: dict[str, str], tmp_path: Path
+):
+    with Terminal(
+        {**surroundings, "NO_COLOR": "1"}, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path
+    ) as screen:
+        screen.until("vectors ✓")
+        for keys in ("3", "8", "?", "\x1b", ":", "\x1b", "2"):
+            screen.press(keys)
+            screen.read(0.4)
+        codes = set(re.findall(rb"\x1b\[([0-9;]*)m", screen.output))
+    parts = {int(part) for code in codes for part in code.split(b";") if part}
+    assert parts <= {0, 1, 2, 3, 4, 7, 9}
+    assert 7 in parts
+
+
+async def test_quitting_leaves_the_terminal_as_it_was_and_no_complaint(
+    surroundings: dict[str, str], tmp_path: Path
+):
+    with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
+        screen.until("vectors ✓")
+        screen.press("q")
+        screen.read(3)
+        assert screen.output.rstrip().endswith(b"l")
+        assert b"\x1b[?1049l" in screen.output
+        after = screen.output.rpartition(b"\x1b[?1049l")[2]
+        assert not re.search(rb"[A-Za-z]{4}", re.sub(rb"\x1b\[[?<>=]*[0-9;]*[a-zA-Z]", b"", after)), after
