@@ -139,15 +139,19 @@ class Host(App):
         yield Static("SHOWN-0", id="s")
 
     def on_mount(self):
-        self.ticks, self.before = 0, -1000
+        self.ticks, self.before, self.told = 0, sys.maxsize, False
         self.set_interval(0.005, self.tick)
         self.run_worker(self.work())
 
     def tick(self):
         self.ticks += 1
         self.query_one("#s").update(f"SHOWN-{self.ticks}")
-        if self.ticks == self.before + 200:  # far more repaints than the driver's queue holds
-            os.close(os.open(sys.argv[3], os.O_WRONLY))
+        if self.before + 200 < self.ticks and not self.told:  # far more repaints than the driver's queue holds
+            try:
+                os.close(os.open(sys.argv[3], os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                return  # the editor does not wait yet
+            self.told = True
 
     async def work(self):
         before = self.before = self.ticks
