@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Connection = psycopg.AsyncConnection[Any]
 
 _RECOVERY_SECONDS = 600.0  # replaying a full disk's worth of WAL after a crash takes minutes
+_CANCEL_AGAIN_SECONDS = 1.0
 _LATER = ("starting up", "shutting down", "in recovery", "not yet accepting", "consistent recovery")
 
 
@@ -53,6 +54,13 @@ async def connect(address: Address, params: Params, *, on_state: OnState = silen
                 raise unavailable(address, error) from None
         on_state("the database server is starting or recovering")
         await asyncio.sleep(0.25)
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancel `task` until it has ended: libraries swallow a cancellation that meets another failure."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_CANCEL_AGAIN_SECONDS)
 
 
 def unavailable(address: Address, error: Exception) -> DatabaseUnavailable:

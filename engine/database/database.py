@@ -46,7 +46,7 @@ class Database:
         self._pool = pool
         self._locks: WeakSet[SessionLock] = WeakSet()
         self._closing = AsyncExitStack()
-        self.feed: Feed = Feed(self._connect_again, pool.check)
+        self.feed: Feed = Feed(self._connect_again)
 
     @classmethod
     async def open(cls, settings: Settings, *, application: str, on_state: OnState | None = None) -> Database:

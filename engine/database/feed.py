@@ -6,7 +6,6 @@ Nothing else is ever executed on that connection: a statement would swallow noti
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,6 +14,7 @@ from weakref import WeakSet
 
 import psycopg
 
+from engine.database.connecting import end
 from engine.database.model import RECONNECTED, Change
 from engine.errors import DatabaseError
 
@@ -73,14 +73,9 @@ class Subscription(AsyncIterator[Change]):
 class Feed:
     """Hands the notifications of the database to its subscribers, and survives the server's death."""
 
-    def __init__(
-        self, connect: Callable[[], Awaitable[Connection]], on_return: Callable[[], Awaitable[None]]
-    ) -> None:
-        """`connect` gives a new listening connection, starting the server if it has to; `on_return`
-        is called after a lost connection was replaced, before the subscribers are told.
-        """
+    def __init__(self, connect: Callable[[], Awaitable[Connection]]) -> None:
+        """`connect` gives a new connection to listen on, and starts the server if it has to."""
         self._connect = connect
-        self._on_return = on_return
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
@@ -106,9 +101,7 @@ class Feed:
     async def close(self) -> None:
         """Stop listening and end every subscription."""
         if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await end(self._task)
         if self._connection:  # the task may have been cancelled before it ever ran
             await self._connection.close()
         for subscription in tuple(self._subscriptions):
@@ -139,7 +132,6 @@ class Feed:
             except (DatabaseError, psycopg.Error) as error:
                 _log.warning("the database is away: %s", error)
             else:
-                await self._on_return()
                 return connection
             # Many programs lose one server at once; they shall not all come back at once.
             await asyncio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - no secret

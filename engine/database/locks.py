@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING
 
 import psycopg
+
+from engine.database.connecting import end
 
 if TYPE_CHECKING:
     from engine.database.connecting import Connection
@@ -28,9 +29,7 @@ class SessionLock:
 
     async def release(self) -> None:
         """Let it go. Releasing again, or after the loss, does nothing."""
-        self._watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._watch
+        await end(self._watch)
         await self._connection.close()
 
     async def _notice(self) -> None:

@@ -94,3 +94,16 @@ async def test_a_server_away_for_long_is_waited_for(
     await eventually(lambda: lost.closed)
     server.run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     assert await asyncio.wait_for(anext(changes), 30) == Change(RECONNECTED)
+
+
+async def test_closing_while_the_connection_comes_back_does_not_hang(
+    settings: Settings, server: Server
+) -> None:
+    for pause in range(6):
+        database = await Database.open(settings, application="closing")
+        server.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'closing%'"
+        )
+        for _ in range(pause * 3):
+            await asyncio.sleep(0)
+        await asyncio.wait_for(database.close(), 20)

@@ -67,8 +67,8 @@ async def _initdb(folder: Path, programs: Path, account: Account) -> None:
     process = await asyncio.create_subprocess_exec(
         programs / "initdb",
         *("-D", reached_as(folder), f"--username={ADMIN}"),
-        # Not what LANG says: messages stay in plain English, and our database names its own locale.
-        *("--encoding=UTF8", "--locale=C"),
+        # Not what LANG says. Messages stay in plain English; every database knows all letters.
+        *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
         # Whoever reaches the socket in this 0700 folder could read the files as well: a password
         # or a check of the user's name (which containers often lack) would guard nothing.
         *("--auth-local=trust", "--auth-host=reject"),
