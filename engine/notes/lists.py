@@ -172,7 +172,9 @@ async def by_vector(
         nearest_statement(identity, dimension).encode(),
         {"query": wanted, "only": None if only is None else only.tolist(), "limit": limit},
     )
-    return [(row[0], float(row[1])) for row in await cursor.fetchall()]
+    # The walk goes by the index's own rounded vectors, so its order is off by the last digits.
+    found = [(row[0], float(row[1])) for row in await cursor.fetchall()]
+    return sorted(found, key=lambda hit: (hit[1], hit[0]))
 
 
 def nearest_statement(model: int, dimension: int) -> str:

@@ -32,11 +32,15 @@ class Folder:
 
 
 class JobKind(StrEnum):
+    """What a job asks for; what stands on the disk then decides what is done."""
+
     INGEST_PATH = "ingest_path"
     DELETE_PATH = "delete_path"
 
 
 class JobStatus(StrEnum):
+    """Where a job stands."""
+
     PENDING = "pending"
     PROCESSING = "processing"
     DONE = "done"
@@ -88,6 +92,7 @@ class EmbeddingProgress:
 
     @property
     def total(self) -> int:
+        """Passages in all."""
         return self.embedded + self.pending + self.failed
 
 
@@ -114,7 +119,8 @@ class DriftCause(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DriftRow:
     """One path on which index and disk differ. `detail` is a sentence for the screen; `queued` says
-    that a job for it waits or runs, so that it needs nobody."""
+    that a job for it waits or runs, so that it needs nobody.
+    """
 
     cause: DriftCause
     folder: Path
@@ -209,6 +215,8 @@ class Citation:
 
 
 class FreshnessState(StrEnum):
+    """Whether a cited text still stands where it was cited."""
+
     SAME = "same"
     MOVED = "moved"
     CHANGED = "changed"
@@ -246,7 +254,8 @@ class Preview:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """What a search found, best first. `notes` are sentences on what limits the answer, for example
-    that vectors are still being made or that the model does not read the query's language."""
+    that vectors are still being made or that the model does not read the query's language.
+    """
 
     query: str
     mode: Mode

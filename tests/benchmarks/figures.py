@@ -6,11 +6,14 @@ import os
 import platform
 import statistics
 import tarfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 

@@ -8,16 +8,20 @@ import select
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from conftest import Installation
 from figures import Figure, median, percentile, show
 
 from engine.settings import Settings
 from tests.tui.terminal import Terminal
 from tui.app import NoctuaryApp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Installation
 
 pytestmark = pytest.mark.benchmark
 

@@ -6,14 +6,17 @@ import math
 import random
 import time
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from figures import Figure, percentile, show
 
-from engine import Engine
 from engine.notes.model import Mode
 from engine.text.ranking import K1, B
 from engine.text.tokens import parse_query, terms
+
+if TYPE_CHECKING:
+    from engine import Engine
 
 pytestmark = pytest.mark.benchmark
 
@@ -69,7 +72,9 @@ async def test_keyword_search(engine: Engine) -> None:
     async with engine.database.connection() as connection:
         cursor = await connection.execute("SELECT id, text FROM passage WHERE orphaned_at IS NULL")
         texts = dict(await cursor.fetchall())
-        cursor = await connection.execute("SELECT path, line_start, line_end, passage FROM chunk JOIN file ON id = file")
+        cursor = await connection.execute(
+            "SELECT path, line_start, line_end, passage FROM chunk JOIN file ON id = file"
+        )
         places = {(row[0], row[1], row[2]): row[3] for row in await cursor.fetchall()}
     asked = queries(texts)
     exhaustive = Exhaustive(texts)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import psycopg
 import pytest
-from conftest import Installation
 from figures import Figure, median, percentile, show
 from numpy.typing import NDArray
 
-from engine import Engine
 from engine.notes import lists
 from engine.notes.backlog import vector_text
+
+if TYPE_CHECKING:
+    from conftest import Installation
+
+    from engine import Engine
 
 pytestmark = pytest.mark.benchmark
 
@@ -37,7 +41,9 @@ async def fill(engine: Engine) -> tuple[int, int]:
         (model,) = await cursor.fetchone() or (0,)
     host = engine.database._address.params["host"]
     vectors = clustered(VECTORS, seed=2)
-    with psycopg.connect(host=host, user="noctuary_admin", dbname="noctuary", options="-c search_path=noctuary,public") as admin:
+    with psycopg.connect(
+        host=host, user="noctuary_admin", dbname="noctuary", options="-c search_path=noctuary,public"
+    ) as admin:
         admin.execute("SET maintenance_work_mem = '1GB'")
         definition = admin.execute(
             "SELECT indexdef FROM pg_indexes WHERE indexname = %s", (f"embedding_vector_{model}",)
@@ -48,7 +54,10 @@ async def fill(engine: Engine) -> tuple[int, int]:
             " SELECT sha256(('benchmark' || n)::bytea), '', 'benchmark ' || n, 2 FROM generate_series(1, %s) n",
             (VECTORS,),
         )
-        ids = [row[0] for row in admin.execute("SELECT id FROM passage WHERE text LIKE 'benchmark %' ORDER BY id")]
+        ids = [
+            row[0]
+            for row in admin.execute("SELECT id FROM passage WHERE text LIKE 'benchmark %' ORDER BY id")
+        ]
         with admin.cursor().copy("COPY embedding (model, passage, state, vector) FROM STDIN") as copy:
             for identity, vector in zip(ids, vectors, strict=True):
                 copy.write_row((model, identity, "embedded", vector_text(vector.tolist())))
@@ -79,10 +88,14 @@ async def test_vector_search(engine: Engine, indexed: Installation) -> None:
     async with engine.database.connection() as connection:
         cursor = await connection.execute("SELECT passage FROM embedding WHERE model = %s", (model[0],))
         every = np.array([row[0] for row in await cursor.fetchall()], dtype=np.int32)
-    percent = np.sort(np.random.default_rng(4).choice(every, size=VECTORS // 100, replace=False)).astype(np.int32)
+    percent = np.sort(np.random.default_rng(4).choice(every, size=VECTORS // 100, replace=False)).astype(
+        np.int32
+    )
     third = np.sort(np.random.default_rng(5).choice(every, size=VECTORS // 3, replace=False)).astype(np.int32)
 
-    async def nearest(query: NDArray[np.float32], only: NDArray[np.int32] | None = None) -> list[tuple[int, float]]:
+    async def nearest(
+        query: NDArray[np.float32], only: NDArray[np.int32] | None = None
+    ) -> list[tuple[int, float]]:
         async with engine.database.transaction() as connection:
             return await lists.by_vector(connection, model, query, only, NEAREST)
 

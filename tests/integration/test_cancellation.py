@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from engine.database import Database
+if TYPE_CHECKING:
+    from engine.database import Database
 
 
 async def test_a_crowded_pool_loses_no_cancellation(database: Database) -> None:

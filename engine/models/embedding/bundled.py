@@ -168,7 +168,7 @@ class BundledEmbedder:
     async def query(self, text: str) -> Vectors:
         """See `Embedder.query`: threads of its own, so that it runs beside any passages."""
         vectors = await self._vectors(self._queries, [text])
-        return vectors[0]
+        return vectors.reshape(-1)
 
     def reads(self, text: str) -> float:
         """See `Embedder.reads` and `languages.reads`. The first call loads the word list (30 ms)."""
