@@ -1,0 +1,172 @@
+"""Filters are complete and right: a search within them finds what an exhaustive one finds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from pgvector.psycopg import register_vector_async
+
+from engine.errors import QueryError
+from engine.notes import lists
+from engine.notes.model import Mode
+from tests.integration.bulk import DIMENSION, VECTORS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from psycopg import AsyncConnection
+
+    from tests.integration.vault import Vault
+
+PATHS = [
+    "a.md",
+    "projects/b.md",
+    "projects/deep/c.md",
+    "other/projects/d.md",
+    "archive/2024/e.md",
+    "!odd.md",
+    "#x.md",
+]
+
+
+@pytest.fixture
+async def filed(vault: Vault) -> Vault:
+    """The same word in notes of several folders, under several headings."""
+    for number, path in enumerate(PATHS):
+        vault.write(path, f"# Part {number % 2}\n\n## Inner {number}\n\ncommon word {number}\n")
+    await vault.index(embed=True)
+    return vault
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("*.md", PATHS),
+        ("/a.md", ["a.md"]),
+        ("/projects/", ["projects/b.md", "projects/deep/c.md"]),
+        ("projects/", ["other/projects/d.md", "projects/b.md", "projects/deep/c.md"]),
+        ("projects/*.md", ["projects/b.md"]),
+        ("archive/**/*.md", ["archive/2024/e.md"]),
+        ("[ab].md", ["a.md", "projects/b.md"]),
+        ("!odd.md", ["!odd.md"]),
+        ("#x.md", ["#x.md"]),
+        ("nowhere/*", []),
+    ],
+)
+async def test_a_glob_reads_like_a_line_of_gitignore(
+    filed: Vault, mode: Mode, glob: str, expected: list[str]
+) -> None:
+    found = await filed.found("common word", path_glob=glob, mode=mode, max_distance=2, k=50)
+    assert sorted(found) == sorted(expected)
+
+
+async def test_a_heading_is_a_part_of_any_heading_above_whatever_its_case(filed: Vault) -> None:
+    assert await filed.found("common", heading="INNER 3") == [PATHS[3]]
+    assert sorted(await filed.found("common", heading="part 1")) == sorted(PATHS[1::2])
+    assert await filed.found("common", heading="100%") == []
+    assert await filed.found("common", heading="_nner") == [], "not a pattern"
+    assert await filed.found("common", heading="part 1", path_glob="projects/*.md") == ["projects/b.md"]
+
+
+async def test_a_folder_is_a_root_or_any_folder_in_it(filed: Vault, tmp_path: Path) -> None:
+    other = tmp_path / "second"
+    other.mkdir()
+    (other / "a.md").write_text("common word elsewhere\n")
+    await filed.notes.add_folder(other)
+    await filed.index()
+    assert len(await filed.found("common", k=50)) == len(PATHS) + 1
+    assert await filed.found("common", folder=other) == ["a.md"]
+    assert len(await filed.found("common", folder=filed.root, k=50)) == len(PATHS)
+    assert sorted(await filed.found("common", folder=filed.root / "projects")) == [
+        "projects/b.md",
+        "projects/deep/c.md",
+    ]
+    assert await filed.found("common", folder=filed.root / "proj") == [], "not a folder but its beginning"
+    with pytest.raises(QueryError, match="is not indexed"):
+        await filed.notes.search("common", folder=tmp_path)
+
+
+async def test_a_copy_outside_the_filter_is_neither_shown_nor_counted(filed: Vault) -> None:
+    filed.write("zz/copy.md", (filed.root / "a.md").read_text(), mtime=2_000_000_000)
+    await filed.index()
+    (hit,) = (await filed.notes.search("common", path_glob="/a.md", mode=Mode.KEYWORD)).citations
+    assert (hit.path, hit.copies) == ("a.md", 0)
+    (hit,) = (await filed.notes.search('"common word 0"', mode=Mode.KEYWORD)).citations
+    assert (hit.path, hit.copies) == ("zz/copy.md", 1)
+
+
+async def test_a_glob_that_cannot_be_read_is_refused(filed: Vault) -> None:
+    with pytest.raises(QueryError, match="is not a path pattern"):
+        await filed.notes.search("common", path_glob="a\\")
+
+
+def chosen(random: np.random.Generator, share: int) -> NDArray[np.int32]:
+    """Live passages with a vector, one of `share`."""
+    live = np.array([number for number in range(1, VECTORS + 1) if number % 1000], np.int32)
+    return np.sort(random.choice(live, len(live) // share, replace=False))
+
+
+async def test_a_filter_of_one_percent_is_complete_and_right(
+    bulk_connection: AsyncConnection[Any],
+) -> None:
+    random = np.random.default_rng(7)
+    only = chosen(random, 100)
+    vectors = {
+        row[0]: row[1].to_numpy().astype(np.float64) for row in await _vectors(bulk_connection, only.tolist())
+    }
+    for _ in range(5):
+        query = random.normal(size=DIMENSION).astype(np.float32)
+        query /= np.linalg.norm(query)
+        true = {each: 1 - vector @ query / np.linalg.norm(vector) for each, vector in vectors.items()}
+        found = await lists.by_vector(bulk_connection, (1, DIMENSION), query, only, 10)
+        assert [identity for identity, _ in found] == sorted(true, key=lambda each: true[each])[:10]
+        assert [distance for _, distance in found] == pytest.approx(sorted(true.values())[:10], abs=1e-4)
+        everything = await lists.by_vector(bulk_connection, (1, DIMENSION), query, only, 100)
+        assert len(everything) == len(only)
+
+
+async def _vectors(connection: AsyncConnection[Any], only: list[int]) -> list[tuple[int, Any]]:
+    await register_vector_async(connection)
+    cursor = await connection.execute(
+        "SELECT passage, vector::vector(384)::halfvec FROM embedding WHERE passage = ANY(%s)", (only,)
+    )
+    return await cursor.fetchall()
+
+
+async def test_a_wide_filter_is_walked_until_enough_pass_it(
+    bulk_connection: AsyncConnection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "EXACT_WITHIN", 0)
+    random = np.random.default_rng(9)
+    only = chosen(random, 10)
+    hits = 0
+    for _ in range(5):
+        query = random.normal(size=DIMENSION).astype(np.float32)
+        found = await lists.by_vector(bulk_connection, (1, DIMENSION), query, only, 20)
+        exact = await lists.distances(bulk_connection, 1, query, only.tolist(), 20)
+        assert len(found) == 20
+        assert {identity for identity, _ in found} <= set(only.tolist())
+        assert [distance for _, distance in found] == sorted(distance for _, distance in found)
+        hits += len(dict(found).keys() & dict(exact).keys())
+    assert hits >= 80, f"{hits} of 100: random vectors are the hardest there are"
+
+
+async def test_the_walk_finds_nearly_all_of_the_nearest_and_no_orphan(
+    bulk_connection: AsyncConnection[Any],
+) -> None:
+    random = np.random.default_rng(8)
+    hits = 0
+    live = [number for number in range(1, VECTORS + 1) if number % 1000]
+    for _ in range(10):
+        query = random.normal(size=DIMENSION).astype(np.float32)
+        found = await lists.by_vector(bulk_connection, (1, DIMENSION), query, None, 10)
+        exact = await lists.distances(bulk_connection, 1, query, live, 10)
+        assert len(found) == 10
+        assert [d for _, d in found] == sorted(d for _, d in found)
+        assert not any(identity % 1000 == 0 for identity, _ in found)
+        hits += len({identity for identity, _ in found} & {identity for identity, _ in exact})
+    assert hits >= 80, f"{hits} of 100: random vectors are the hardest there are"
