@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.notes.backlog import vector_text
 from engine.notes.scope import unpacked
-from engine.text.ranking import POSTING, score
+from engine.text.ranking import POSTING, Bm25
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,17 @@ _STATISTICS = """
             WHERE orphaned_at IS NOT NULL AND length > 0),
         (SELECT coalesce(sum(length), 0) FROM passage WHERE orphaned_at IS NOT NULL)
     FROM segment
+"""
+
+_AROUND = """
+    SELECT passage.id, passage.length, beside.passage
+    FROM passage
+    JOIN LATERAL (
+        SELECT file, position FROM chunk WHERE chunk.passage = passage.id ORDER BY file, position LIMIT 1
+    ) AS place ON true
+    LEFT JOIN chunk AS beside
+        ON beside.file = place.file AND beside.position IN (place.position - 1, place.position + 1)
+    WHERE passage.id = ANY(%s) ORDER BY passage.id, beside.position
 """
 
 _POSTINGS = "SELECT term, data FROM posting WHERE term = ANY(%s)"
@@ -106,18 +117,25 @@ async def postings(connection: AsyncConnection, terms: Sequence[str]) -> dict[st
     return found
 
 
-async def by_keyword(
-    connection: AsyncConnection, terms: Sequence[str], only: NDArray[np.int32] | None, limit: int
-) -> list[tuple[int, float]]:
-    """The best passages by exact BM25 over all postings of the terms: (passage, score), best first."""
-    if not terms:
-        return []
+async def words(connection: AsyncConnection, terms: Sequence[str]) -> Bm25:
+    """Exact BM25 over all postings of the terms."""
     whole = await collection(connection)
     found = await postings(connection, terms)
-    ids, scores = await asyncio.to_thread(
-        score, found, whole.documents, whole.total_length, exclude=whole.orphans, only=only, limit=limit
-    )
-    return list(zip(ids.tolist(), scores.tolist(), strict=True))
+    return await asyncio.to_thread(Bm25.of, found, whole.documents, whole.total_length, exclude=whole.orphans)
+
+
+async def around(
+    connection: AsyncConnection, passages: Sequence[int]
+) -> tuple[dict[int, int], dict[int, list[int]]]:
+    """The length of each passage in terms, and the passages before and after it where it first stands."""
+    cursor = await connection.execute(_AROUND, (list(passages),))
+    lengths: dict[int, int] = {}
+    neighbours: dict[int, list[int]] = {}
+    for passage, length, beside in await cursor.fetchall():
+        lengths[passage] = length
+        if beside is not None:
+            neighbours.setdefault(passage, []).append(beside)
+    return lengths, neighbours
 
 
 async def holding(

@@ -142,5 +142,5 @@ def _text(job: Claimed, reading: disk.Reading) -> str:
 
 
 def indexed_terms(piece: Chunk) -> list[str]:
-    """The terms a passage is found by."""
-    return terms(piece.text)
+    """The terms a passage is found by: its own, and those of the headings above it."""
+    return terms(piece.text) + terms("\n".join(piece.heading))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Citations one search gives at most."""
-
-POOL = 100
-"""Passages each list contributes to the fusion; more when more citations are asked for."""
-
-VECTOR_SHARE = 0.4
-"""The vector list's share of the fused score where the model reads the query's language."""
 
 LONGEST_QUERY = 2_000
 """Characters of a query that are read; a pasted page is not a question."""
@@ -108,33 +103,48 @@ class Searcher:
         only = scope.passages
         if query.phrases:
             only = await lists.holding(connection, query.phrases, only)
-        keyword: list[tuple[int, float]] = []
-        if asked.mode is not Mode.VECTOR:
-            terms = await self._terms(connection, query, asked.prefix)
-            keyword = await lists.by_keyword(connection, terms, only, max(POOL, asked.k))
-        nearest: list[tuple[int, float]] = []
-        if vector is not None and self.model is not None:
-            nearest = await lists.by_vector(connection, self.model, vector, only, max(POOL, asked.k))
-        share = VECTOR_SHARE * self._embedder.reads(query.text) if keyword else 1.0
-        fused = ranking.fuse(keyword, nearest, share)
-        hits = await self._within(connection, asked, vector, fused)
-        return await self._cite(connection, asked, hits, query, scope)
+        words = await self._words(query, asked.prefix, connection) if asked.mode is not Mode.VECTOR else []
+        terms = [term for alternatives in words for term in alternatives]
+        bm25 = await lists.words(connection, terms)
+        pool = max(ranking.POOL, asked.k)
+        ids, scores = await asyncio.to_thread(bm25.best, pool, only=only)
+        keyword = list(zip(ids.tolist(), scores.tolist(), strict=True))
+        reads = 0.0 if vector is None else self._embedder.reads(query.text)
+        if vector is None or self.model is None or (keyword and not reads):
+            hits = ranking.fuse(keyword, [], 0.0)
+        else:
+            nearest = await lists.by_vector(connection, self.model, vector, only, pool)
+            hits = await self._fused(connection, bm25, keyword, nearest, vector=vector, reads=reads)
+            limit = asked.max_distance if asked.max_distance is not None else self._embedder.default_distance
+            coverage = bm25.coverage([hit.id for hit in hits], words)
+            hits = ranking.evidence(hits, limit, coverage, reads)
+        return await self._cite(connection, asked, hits[: asked.k], query, scope)
 
-    async def _within(
+    async def _fused(
         self,
         connection: AsyncConnection,
-        asked: Asked,
-        vector: Vectors | None,
-        fused: Sequence[ranking.Fused],
+        bm25: ranking.Bm25,
+        keyword: Sequence[tuple[int, float]],
+        nearest: Sequence[tuple[int, float]],
+        *,
+        vector: Vectors,
+        reads: float,
     ) -> list[ranking.Fused]:
-        """The hits that are near enough to be evidence, with the distance of each that has a vector."""
-        if vector is None or self.model is None:
-            return list(fused[: asked.k])
-        unknown = [hit.id for hit in fused if hit.distance is None]
-        known = dict(await lists.distances(connection, self.model[0], vector, unknown, len(unknown)))
-        limit = asked.max_distance if asked.max_distance is not None else self._embedder.default_distance
-        hits = [replace(hit, distance=known.get(hit.id)) if hit.distance is None else hit for hit in fused]
-        return [hit for hit in hits if hit.distance is None or hit.distance <= limit][: asked.k]
+        """Both lists in one, each passage judged together with its neighbours."""
+        if not keyword or self.model is None:
+            return ranking.fuse([], nearest, 1.0)
+        candidates = dict.fromkeys(each for each, _ in (*keyword, *nearest))
+        lengths, neighbours = await lists.around(connection, list(candidates))
+        wanted = {*candidates, *(each for beside in neighbours.values() for each in beside)}
+        known = await lists.distances(connection, self.model[0], vector, sorted(wanted), len(wanted))
+        return ranking.fuse(
+            keyword,
+            nearest,
+            ranking.MEANING * reads,
+            words=bm25.in_context(lengths, neighbours),
+            distances=dict(known),
+            neighbours=neighbours,
+        )
 
     async def _cite(
         self,
@@ -157,12 +167,13 @@ class Searcher:
             _citation(hit, places[hit.id], query, prefix=asked.prefix) for hit in hits if hit.id in places
         )
 
-    async def _terms(self, connection: AsyncConnection, query: Query, prefix: bool) -> list[str]:
-        """The query's terms; an unfinished last word stands for the words that it may become."""
+    async def _words(self, query: Query, prefix: bool, connection: AsyncConnection) -> list[list[str]]:
+        """The query's words, each with the terms that may stand for it: an unfinished one has several."""
         if not prefix or query.prefix is None:
-            return list(query.terms)
+            return [[term] for term in query.terms]
         grown = await lists.expand(connection, query.prefix)
-        return list(dict.fromkeys((*query.terms, *grown)))
+        whole = [[term] for term in query.terms if term != query.prefix]
+        return [*whole, list(dict.fromkeys((query.prefix, *grown)))]
 
 
 def _check(asked: Asked) -> None:

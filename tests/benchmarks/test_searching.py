@@ -26,8 +26,10 @@ QUERIES = 200
 class Exhaustive:
     """BM25 in plain Python over every passage: the yardstick, which shares nothing but the terms."""
 
-    def __init__(self, texts: dict[int, str]) -> None:
-        self._counts = {identity: Counter(terms(text)) for identity, text in texts.items()}
+    def __init__(self, texts: dict[int, tuple[str, str]]) -> None:
+        self._counts = {
+            each: Counter(terms(text) + terms(heading)) for each, (text, heading) in texts.items()
+        }
         self._lengths = {identity: counts.total() for identity, counts in self._counts.items()}
         self._average = sum(self._lengths.values()) / len(texts)
         self._having: Counter[str] = Counter(term for counts in self._counts.values() for term in counts)
@@ -70,14 +72,15 @@ def queries(texts: dict[int, str]) -> list[str]:
 
 async def test_keyword_search(engine: Engine) -> None:
     async with engine.database.connection() as connection:
-        cursor = await connection.execute("SELECT id, text FROM passage WHERE orphaned_at IS NULL")
-        texts = dict(await cursor.fetchall())
+        cursor = await connection.execute("SELECT id, text, heading FROM passage WHERE orphaned_at IS NULL")
+        passages = {row[0]: (row[1], row[2]) for row in await cursor.fetchall()}
         cursor = await connection.execute(
             "SELECT path, line_start, line_end, passage FROM chunk JOIN file ON id = file"
         )
         places = {(row[0], row[1], row[2]): row[3] for row in await cursor.fetchall()}
+    texts = {identity: text for identity, (text, _) in passages.items()}
     asked = queries(texts)
-    exhaustive = Exhaustive(texts)
+    exhaustive = Exhaustive(passages)
     await engine.notes.search("warm up", k=10, mode=Mode.KEYWORD)
     waits, same, wanted, naive = [], 0, 0, 0.0
     for query in asked:

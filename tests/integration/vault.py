@@ -141,7 +141,7 @@ class Vault:
     async def check(self) -> None:
         """What must hold between the tables whenever no transaction is open."""
         placed = {row[0] for row in await self.rows("SELECT DISTINCT passage FROM chunk")}
-        known = await self.rows("SELECT id, text, length, orphaned_at IS NULL FROM passage")
+        known = await self.rows("SELECT id, text, length, orphaned_at IS NULL, heading FROM passage")
         assert placed == {row[0] for row in known if row[3]}, "a passage is live exactly where a chunk is"
         posted: dict[int, set[str]] = {row[0]: set() for row in known}
         for term, data in await self.rows("SELECT term, data FROM posting"):
@@ -149,7 +149,7 @@ class Vault:
                 assert passage in posted, f"a posting of {term!r} points to a passage that is gone"
                 assert term not in posted[passage], f"{term!r} is posted twice"
                 posted[passage].add(term)
-        assert posted == {row[0]: set(terms(row[1])) for row in known}
+        assert posted == {row[0]: set(terms(row[1]) + terms(row[4])) for row in known}
         words = [row[2] for row in known if row[2]]
         counted = await self.rows("SELECT coalesce(sum(passages), 0), coalesce(sum(length), 0) FROM segment")
         assert counted == [(len(words), sum(words))]

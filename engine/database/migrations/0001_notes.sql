@@ -42,7 +42,7 @@ CREATE TABLE chunk (
     passage integer NOT NULL REFERENCES passage,
     PRIMARY KEY (file, position)
 );
-CREATE INDEX chunk_passage ON chunk (passage);
+CREATE INDEX chunk_passage ON chunk (passage, file, position);
 
 CREATE TABLE job (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
