@@ -141,7 +141,7 @@ class Host(App):
     def on_mount(self):
         self.ticks, self.before, self.told = 0, sys.maxsize, False
         self.set_interval(0.005, self.tick)
-        self.run_worker(self.work())
+        self.call_after_refresh(lambda: self.run_worker(self.work()))
 
     def tick(self):
         self.ticks += 1
