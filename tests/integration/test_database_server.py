@@ -133,6 +133,7 @@ async def test_a_killed_user_does_not_count_any_more(
     environment: dict[str, str], installed: Path, users: list[User]
 ) -> None:
     users.append(await User.start(environment))
+    assert users[0].greeting == "open"
     await users[0].kill()
     assert servers(installed)
     users.append(await User.start(environment))
