@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 from typing import TYPE_CHECKING
 
 from engine.activity import ActivityLog
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
     from engine.settings import Settings
 
 __all__ = ["Engine"]
+
+_PARTS = ("engine.notes.search", "engine.notes.watcher", "engine.notes.worker", "engine.inbox", "watchfiles")
+"""Imported in a thread while the database opens: half a second that no screen shall wait for."""
+
+
+def _load() -> None:
+    for part in _PARTS:
+        importlib.import_module(part)
 
 
 class Engine:
@@ -59,11 +69,14 @@ class Engine:
         embedder = open_embedder(settings)
         log = ActivityLog()
         log.open(settings.paths.state, settings.log_level)
+        loading = asyncio.create_task(asyncio.to_thread(_load))
         try:
             database = await Database.open(settings, application=application, on_state=on_state)
         except BaseException:
             log.shut()
             raise
+        finally:
+            await loading
         engine = cls(settings, database, embedder, log, Services())
         try:
             await engine.notes.prepare()

@@ -11,8 +11,9 @@ import hashlib
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from engine.database.bulk import every
 from engine.errors import NoteError
 from engine.notes import disk, folders, jobs
 from engine.notes.jobs import Wanted
@@ -105,11 +106,14 @@ async def _indexed(database: Database, folder: Folder, below: str) -> tuple[dict
             cursor = await connection.execute(_ROWS_BELOW, (folder.id, f"{below}/", f"{below}0"))
         else:
             cursor = await connection.execute(_ROWS, (folder.id,))
-        rows = await cursor.fetchall()
+        rows = await every(cursor)
         cursor = await connection.execute("SELECT device FROM folder WHERE id = %s", (folder.id,))
         device = await cursor.fetchone()
-    indexed = {row[0]: Indexed(row[1], disk.Stamp(row[2], row[3], row[4])) for row in rows}
-    return indexed, device[0] if device else None
+    return await asyncio.to_thread(_by_path, rows), device[0] if device else None
+
+
+def _by_path(rows: Sequence[tuple[Any, ...]]) -> dict[str, Indexed]:
+    return {row[0]: Indexed(row[1], disk.Stamp(row[2], row[3], row[4])) for row in rows}
 
 
 def _compare(result: Survey) -> None:
@@ -159,7 +163,7 @@ async def open_jobs(connection: AsyncConnection, folder: Folder) -> dict[str, Op
     """The jobs of a folder that are not done, by path; one that waits outweighs one that failed."""
     cursor = await connection.execute(_OPEN_JOBS, (folder.id,))
     found: dict[str, OpenJob] = {}
-    for path, status, error, finished_at in await cursor.fetchall():
+    for path, status, error, finished_at in await every(cursor):
         if status != "failed" or path not in found:
             found[path] = OpenJob(status, error, finished_at)
     return found
@@ -175,11 +179,7 @@ async def reconcile(database: Database, folder: Folder, below: str = "") -> tupl
     files = result.listing.files
     async with database.transaction() as connection:
         open_ = await open_jobs(connection, folder)
-        wanted = [
-            Wanted(JobKind.INGEST_PATH, path, files[path].mtime_ns)
-            for path in (*result.missing, *result.changed)
-            if path in files and _wants_a_job(open_.get(path), files[path])
-        ]
+        wanted = await asyncio.to_thread(_wanted, result, open_)
         gone = [] if result.problem else [*result.orphaned, *_settled(result, open_, below)]
         queued = await jobs.enqueue(connection, folder.id, wanted)
         queued += await jobs.enqueue(
@@ -190,6 +190,15 @@ async def reconcile(database: Database, folder: Folder, below: str = "") -> tupl
             if device is not None:
                 await folders.remember_device(connection, folder.id, device)
     return result, queued
+
+
+def _wanted(result: Survey, open_: Mapping[str, OpenJob]) -> list[Wanted]:
+    files = result.listing.files
+    return [
+        Wanted(JobKind.INGEST_PATH, path, files[path].mtime_ns)
+        for path in (*result.missing, *result.changed)
+        if path in files and _wants_a_job(open_.get(path), files[path])
+    ]
 
 
 def _settled(result: Survey, open_: Mapping[str, OpenJob], below: str) -> list[str]:
@@ -221,7 +230,7 @@ async def report(
         async with database.connection() as connection:
             open_ = await open_jobs(connection, result.folder)
             other = await _other_model(connection, result.folder, model)
-        rows += _rows(result, open_, other)
+        rows += await asyncio.to_thread(_rows, result, open_, other)
     return DriftReport(
         at=datetime.now(UTC),
         rows=tuple(rows),

@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.database.bulk import as_json, every
 from engine.notes import jobs
 from engine.notes.model import FolderId, JobId
 from engine.notes.prepare import Content, Gone, PassageText
@@ -35,7 +36,11 @@ _KNOWN_HASHES = """
     WHERE file.folder = wanted.folder AND file.path = wanted.path
 """
 
-_KNOWN_PASSAGES = "SELECT id, hash, orphaned_at IS NOT NULL FROM passage WHERE hash = ANY(%s)"
+_KNOWN_PASSAGES = """
+    SELECT passage.id, passage.hash, passage.orphaned_at IS NOT NULL
+    FROM json_to_recordset(%s::json) AS wanted (hash text)
+    JOIN passage ON passage.hash = decode(wanted.hash, 'hex')
+"""
 
 _UPSERT_FILES = """
     INSERT INTO file (folder, path, hash, size, mtime_ns, ctime_ns)
@@ -65,13 +70,15 @@ _DELETE_FILES = """
 
 _INSERT_PASSAGES = """
     INSERT INTO passage (hash, heading, text, length)
-    SELECT * FROM unnest(%s::bytea[], %s::text[], %s::text[], %s::integer[])
+    SELECT decode(hash, 'hex'), heading, text, length
+    FROM json_to_recordset(%s::json) AS fresh (hash text, heading text, text text, length integer)
     RETURNING id, hash
 """
 
 _INSERT_CHUNKS = """
     INSERT INTO chunk (file, position, line_start, line_end, passage)
-    SELECT * FROM unnest(%s::integer[], %s::integer[], %s::integer[], %s::integer[], %s::integer[])
+    SELECT * FROM json_to_recordset(%s::json)
+        AS placed (file integer, position integer, line_start integer, line_end integer, passage integer)
 """
 
 _ORPHAN = """
@@ -82,7 +89,7 @@ _ORPHAN = """
 _WANT_VECTORS = """
     INSERT INTO embedding (model, passage, priority)
     SELECT %s, wanted.passage, max(wanted.priority)
-    FROM unnest(%s::integer[], %s::bigint[]) AS wanted (passage, priority) GROUP BY wanted.passage
+    FROM json_to_recordset(%s::json) AS wanted (passage integer, priority bigint) GROUP BY wanted.passage
     ON CONFLICT DO NOTHING
 """
 
@@ -90,7 +97,7 @@ _WANT_VECTORS = """
 _WANT_SOONER = """
     WITH free AS (
         SELECT embedding.passage, wanted.priority
-        FROM embedding JOIN unnest(%s::integer[], %s::bigint[]) AS wanted (passage, priority)
+        FROM embedding JOIN json_to_recordset(%s::json) AS wanted (passage integer, priority bigint)
             ON embedding.passage = wanted.passage
         WHERE embedding.model = %s AND embedding.state = 'pending' AND embedding.priority < wanted.priority
         FOR UPDATE OF embedding SKIP LOCKED
@@ -193,20 +200,20 @@ async def _passages(
     connection: AsyncConnection, texts: Mapping[bytes, PassageText]
 ) -> tuple[dict[bytes, int], list[bytes]]:
     """The id of every passage, and the hashes of those that are new to the index."""
-    cursor = await connection.execute(_KNOWN_PASSAGES, (list(texts),))
-    rows = await cursor.fetchall()
+    cursor = await connection.execute(_KNOWN_PASSAGES, (await as_json({"hash": key.hex()} for key in texts),))
+    rows = await every(cursor)
     ids = {row[1]: row[0] for row in rows}
     revived = [row[0] for row in rows if row[2]]
     if revived:
         await connection.execute("UPDATE passage SET orphaned_at = NULL WHERE id = ANY(%s)", (revived,))
     fresh = [key for key in texts if key not in ids]
     if fresh:
-        chosen = [texts[key] for key in fresh]
-        cursor = await connection.execute(
-            _INSERT_PASSAGES,
-            (fresh, [p.heading for p in chosen], [p.text for p in chosen], [p.length for p in chosen]),
+        rows_of = (
+            {"hash": key.hex(), "heading": text.heading, "text": text.text, "length": text.length}
+            for key, text in ((key, texts[key]) for key in fresh)
         )
-        ids.update({row[1]: row[0] for row in await cursor.fetchall()})
+        cursor = await connection.execute(_INSERT_PASSAGES, (await as_json(rows_of),))
+        ids.update({row[1]: row[0] for row in await every(cursor)})
     return ids, fresh
 
 
@@ -230,19 +237,19 @@ async def _places(
         "DELETE FROM chunk WHERE file = ANY(%s) RETURNING passage", (list(files.values()),)
     )
     before = {row[0] for row in await cursor.fetchall()}
-    rows = [
-        (
-            files[item.job.folder, item.job.path],
-            position,
-            place.line_start,
-            place.line_end,
-            ids[place.passage],
-        )
+    rows = (
+        {
+            "file": files[item.job.folder, item.job.path],
+            "position": position,
+            "line_start": place.line_start,
+            "line_end": place.line_end,
+            "passage": ids[place.passage],
+        }
         for item in contents
         for position, place in enumerate(item.places or ())
-    ]
-    await connection.execute(_INSERT_CHUNKS, [list(column) for column in zip(*rows, strict=True)] or [[]] * 5)
-    return before - {row[4] for row in rows}
+    )
+    await connection.execute(_INSERT_CHUNKS, (await as_json(rows),))
+    return before - {ids[key] for item in contents for key in item.passages}
 
 
 async def _add_segment(connection: AsyncConnection, passages: Sequence[tuple[int, PassageText]]) -> None:
@@ -294,10 +301,11 @@ def posting_rows(segment: int, passages: Iterable[tuple[int, PassageText]]) -> b
 async def _want_vectors(
     connection: AsyncConnection, model: int, contents: Sequence[Content], ids: Mapping[bytes, int]
 ) -> None:
-    wanted = [(ids[key], item.stamp.mtime_ns) for item in contents for key in item.passages]
-    columns = ([passage for passage, _ in wanted], [newest for _, newest in wanted])
-    await connection.execute(_WANT_VECTORS, (model, *columns))
-    await connection.execute(_WANT_SOONER, (*columns, model, model))
+    wanted = await as_json(
+        {"passage": ids[key], "priority": item.stamp.mtime_ns} for item in contents for key in item.passages
+    )
+    await connection.execute(_WANT_VECTORS, (model, wanted))
+    await connection.execute(_WANT_SOONER, (wanted, model, model))
 
 
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:

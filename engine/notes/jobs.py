@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.database.bulk import as_json
 from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
 
 if TYPE_CHECKING:
@@ -27,14 +28,15 @@ KEEP_DONE = "7 days"
 _ENQUEUE = """
     INSERT INTO job (kind, folder, path, priority, confirmed, not_before)
     SELECT kind, folder.id, wanted.path, priority, %(confirmed)s, now() + %(delay)s * interval '1 second'
-    FROM unnest(%(kinds)s::text[], %(paths)s::text[], %(priorities)s::bigint[])
-        AS wanted (kind, path, priority)
+    FROM json_to_recordset(%(wanted)s::json) AS wanted (kind text, path text, priority bigint)
     JOIN folder ON folder.id = %(folder)s  -- it may have been removed since it was surveyed
     ON CONFLICT (folder, path) WHERE status = 'pending' DO UPDATE SET
         kind = excluded.kind,
         priority = greatest(job.priority, excluded.priority),
         confirmed = job.confirmed OR excluded.confirmed,
         not_before = least(job.not_before, excluded.not_before)
+    WHERE (job.kind, job.priority) IS DISTINCT FROM (excluded.kind, greatest(job.priority, excluded.priority))
+        OR excluded.confirmed AND NOT job.confirmed OR excluded.not_before < job.not_before
 """
 
 # What makes a job wait again looks first whether another waits for its path: between the look and the
@@ -214,9 +216,9 @@ async def enqueue(
         return 0
     values = {
         "folder": folder,
-        "kinds": [str(item.kind) for item in unique.values()],
-        "paths": list(unique),
-        "priorities": [item.priority for item in unique.values()],
+        "wanted": await as_json(
+            {"kind": str(item.kind), "path": path, "priority": item.priority} for path, item in unique.items()
+        ),
         "confirmed": confirmed,
         "delay": delay,
     }

@@ -35,11 +35,13 @@ class PassageText:
     heading: str
     text: str
     terms: Counter[str]
+    length: int
 
-    @property
-    def length(self) -> int:
-        """Terms with repeats, as far as a posting can hold the number."""
-        return min(self.terms.total(), MAX_LENGTH)
+    @classmethod
+    def of(cls, identity: bytes, heading: str, piece: Chunk) -> PassageText:
+        """The passage of a chunk. Its length is terms with repeats, as far as a posting can hold it."""
+        counts = Counter(indexed_terms(piece))
+        return cls(identity, heading, piece.text, counts, min(counts.total(), MAX_LENGTH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def _chunked(job: Claimed, reading: disk.Reading, digest: bytes) -> Content:
         identity = passage_hash(heading, piece.text)
         places.append(Place(piece.line_start, piece.line_end, identity))
         if identity not in passages:
-            passages[identity] = PassageText(identity, heading, piece.text, Counter(indexed_terms(piece)))
+            passages[identity] = PassageText.of(identity, heading, piece)
     return Content(job, reading.stamp, digest, tuple(places), passages)
 
 
