@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.worker import Worker, WorkerState
@@ -16,16 +16,15 @@ from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui import work
 from tui.keymap import Keymap
 from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
-from tui.panes.base import FetchFailed
+from tui.panes.base import FetchFailed, Shown
 from tui.screens.main import MainScreen
-from tui.themes import NEXT, without_colour
+from tui.themes import without_colour
 from tui.widgets.status_line import Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from textual.binding import BindingType
     from textual.timer import Timer
 
     from engine import Engine
@@ -57,7 +56,6 @@ class NoctuaryApp(App[None]):
     CSS_PATH = "noctuary.tcss"
     TITLE = "noctuary"
     ENABLE_COMMAND_PALETTE = False  # its key would be taken away from inputs; ours opens it by action
-    BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(
         self, settings: Settings, folder: Path | None = None, *, now: Callable[[], datetime] = _now
@@ -157,11 +155,14 @@ class NoctuaryApp(App[None]):
 
     def on_engine_failed(self, message: EngineFailed) -> None:
         """Opening failed: try again when the server is only away, else say what is wrong."""
-        self.engine_failed(message.error)
-        if isinstance(message.error, DatabaseUnavailable):
+        error = message.error
+        self.engine_failed(error)
+        for pane in self.panes:
+            pane.shown(Shown.EMPTY, f"{error.title}: {error}")
+        if isinstance(error, DatabaseUnavailable):
             self.set_timer(RETRY_SECONDS, self.open_engine)
         else:
-            self._main.show_error(message.error)
+            self._main.show_error(error)
 
     def engine_failed(self, error: NoctuaryError) -> None:
         """The engine did not answer; a database that is away is said in the status line."""
@@ -219,11 +220,6 @@ class NoctuaryApp(App[None]):
     def action_help_quit(self) -> None:
         """What ctrl+c does: tell which key quits."""
         self._main.flash(f"{self.keys.shown('app.quit')} quits")
-
-    def next_theme(self) -> str:
-        """Change to the next theme; its name."""
-        self.theme = NEXT.get(self.theme, next(iter(NEXT)))
-        return self.theme
 
     async def close_engine(self) -> None:
         """Close the engine, if it was opened."""

@@ -7,10 +7,11 @@ widgets, rich `Text` for cells of a table. Widths are cells of the terminal, nev
 
 from __future__ import annotations
 
-from engine.text.safe import visible
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.content import Content
+
+from engine.text.safe import visible
 
 
 def plain(text: str) -> str:

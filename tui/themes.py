@@ -38,3 +38,9 @@ class NoColour(LineFilter):
 def without_colour(app: App[Any]) -> None:
     """Let no colour code reach the terminal. Filters run in order, so ours has the last word."""
     app._filters.append(NoColour())  # noqa: SLF001  (Textual has no public way to add a filter)
+
+
+def next_theme(app: App[Any]) -> str:
+    """Change to the next theme; its name."""
+    app.theme = NEXT.get(app.theme, next(iter(NEXT)))
+    return app.theme

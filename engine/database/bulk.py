@@ -21,7 +21,7 @@ PORTION = 500
 
 
 async def as_json(rows: Iterable[Mapping[str, object]]) -> str:
-    """Rows for `json_to_recordset`, a mapping from column to value each; `rows` is run through in a thread."""
+    """Rows for `json_to_recordset`, a mapping of columns each; `rows` is run through in a thread."""
     return await asyncio.to_thread(lambda: json.dumps(list(rows), ensure_ascii=False))
 
 

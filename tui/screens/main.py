@@ -16,6 +16,7 @@ from tui.screens.folders import FoldersScreen
 from tui.screens.help import HelpDialog
 from tui.screens.palette import Palette
 from tui.text import content
+from tui.themes import next_theme
 from tui.widgets.bars import HintBar, TabBar
 from tui.widgets.status_line import StatusLine
 
@@ -220,4 +221,4 @@ class MainScreen(Actor, Screen[None]):
 
     def do_theme(self) -> None:
         """The next theme."""
-        self.flash(f"Theme: {self.host.next_theme()}")
+        self.flash(f"Theme: {next_theme(self.host)}")
