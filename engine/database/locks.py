@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # One database may serve other programs too: the prefix keeps our names apart from theirs.
 _TRY = "SELECT pg_try_advisory_lock(hashtextextended('noctuary lock ' || %s, 0))"
 
+_log = logging.getLogger(__name__)
+
 
 class SessionLock:
     """A lock this process holds until `release`, or until its connection dies: then `lost` is set
@@ -25,20 +28,28 @@ class SessionLock:
         self.name = name
         self.lost = asyncio.Event()
         self._connection = connection
+        self._released = False
         self._watch = asyncio.create_task(self._notice(), name=f"lock {name}")
 
     async def release(self) -> None:
         """Let it go. Releasing again, or after the loss, does nothing."""
+        self._released = True
         await end(self._watch)
         await self._connection.close()
 
     async def _notice(self) -> None:
-        """Nothing ever arrives on this connection but its end."""
+        """Nothing ever arrives on this connection but its end, in whichever way it comes.
+
+        A lock that nobody watches any more may be another's tomorrow: that counts as lost too.
+        """
         try:
             async for _ in self._connection.notifies():
                 pass
-        except psycopg.OperationalError:
-            self.lost.set()
+        except (psycopg.Error, OSError) as error:
+            _log.warning("the lock %s lost its connection: %s", self.name, " ".join(str(error).split()))
+        finally:
+            if not self._released:
+                self.lost.set()
 
 
 async def try_take(name: str, connection: Connection) -> SessionLock | None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import psycopg
+import pytest
+
 from engine.database import Database
 from tests.integration.database_processes import User
 from tests.support import eventually
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from engine.settings import Settings
     from tests.conftest import Server
 
@@ -58,6 +63,31 @@ async def test_a_lost_lock_is_noticed(database: Database, server: Server) -> Non
     await asyncio.wait_for(lock.lost.wait(), 10)
     await lock.release()
     assert await database.try_lock("watch")
+
+
+@pytest.mark.parametrize("end", [None, psycopg.InterfaceError("closed"), OSError("bad descriptor")])
+async def test_a_lock_whose_watch_ends_in_any_other_way_is_lost_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch, end: Exception | None
+) -> None:
+    async def ending(_: object) -> AsyncIterator[psycopg.Notify]:
+        if end:
+            raise end
+        return
+        yield
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "notifies", ending)
+    lock = await database.try_lock("watch")
+    assert lock
+    async with asyncio.timeout(5):
+        await lock.lost.wait()
+    await lock.release()
+
+
+async def test_a_released_lock_is_not_lost(database: Database) -> None:
+    lock = await database.try_lock("watch")
+    assert lock
+    await lock.release()
+    assert not lock.lost.is_set()
 
 
 async def test_closing_the_database_lets_its_locks_go(database: Database, settings: Settings) -> None:
