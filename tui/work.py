@@ -50,7 +50,7 @@ async def start(engine: Engine, folder: Path | None, post: Post) -> None:
 async def read_status(engine: Engine, post: Post) -> None:
     """Read the status of the notes."""
     try:
-        status = await engine.notes.status()
+        status = await engine.notes.status(exact=False)
     except NoctuaryError as error:
         post(StatusRead(None, error))
     else:

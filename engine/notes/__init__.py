@@ -31,9 +31,12 @@ from engine.notes.model import (
     Preview,
     SearchResult,
 )
+from engine.notes.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
+
+    from psycopg import AsyncConnection
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder
@@ -56,6 +59,11 @@ _INDEX_COUNTS = """
 """
 
 
+async def _index_counts(connection: AsyncConnection) -> IndexCounts:
+    cursor = await connection.execute(_INDEX_COUNTS)
+    return IndexCounts(*(await cursor.fetchone() or (0, 0, 0, 0)))
+
+
 class Notes:
     """The notes of one engine."""
 
@@ -74,6 +82,8 @@ class Notes:
         self._surveys: dict[FolderId, Survey] = {}
         self._watching = False
         self._drift_lock = asyncio.Lock()
+        self._job_counts = Tally(jobs.counts)
+        self._index_counts = Tally(_index_counts)
         self.last_drift: DriftReport | None = None
 
     # Folders
@@ -219,20 +229,25 @@ class Notes:
     async def repair(self, keys: Sequence[str] | None = None) -> int:
         """Queue what mends the drift rows of the given keys, or all. Returns how many."""
         report = await self.drift()
-        rows: list[DriftRow] = [row for row in report.rows if keys is None or row.key in set(keys)]
+        chosen = None if keys is None else frozenset(keys)
+        rows: list[DriftRow] = [row for row in report.rows if chosen is None or row.key in chosen]
         queued = await drift.repair(self._database, rows, await self.folders())
         self._backlog.wake()
         return queued
 
     # The state of things
 
-    async def status(self) -> NotesStatus:
-        """One snapshot of watchers, queue, index and embedding."""
+    async def status(self, *, exact: bool = True) -> NotesStatus:
+        """One snapshot of watchers, queue, index and embedding.
+
+        Without `exact` the counts may be a moment old: for those who ask again and again.
+        """
         async with self._database.connection() as connection:
-            counts = await jobs.counts(connection)
-            cursor = await connection.execute(_INDEX_COUNTS)
-            index = IndexCounts(*(await cursor.fetchone() or (0, 0, 0, 0)))
-            embedding = await self._backlog.progress(connection) if self._backlog.model is not None else None
+            counts = await self._job_counts.get(connection, exact=exact)
+            index = await self._index_counts.get(connection, exact=exact)
+            embedding = None
+            if self._backlog.model is not None:
+                embedding = await self._backlog.progress(connection, exact=exact)
         watchers = tuple(watcher.state for watcher in self._watchers.values())
         return NotesStatus(watchers, counts, embedding, index)
 
@@ -279,7 +294,7 @@ class Notes:
             while not task.done():
                 await asyncio.wait({task}, timeout=PROGRESS_INTERVAL)
                 if on_progress is not None:
-                    on_progress(await self.status())
+                    on_progress(await self.status(exact=False))
             await task
         finally:
             task.cancel()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from engine.errors import ModelError
 from engine.notes import jobs
 from engine.notes.model import EmbeddingProgress
+from engine.notes.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +82,12 @@ class Backlog:
         self._wake = asyncio.Event()
         self._finished: deque[tuple[float, int]] = deque()
         self.model: int | None = None
+        self._counts = Tally(self._count)
+
+    async def _count(self, connection: AsyncConnection) -> tuple[int, int, int]:
+        cursor = await connection.execute(_COUNTS, (self.model,))
+        row = await cursor.fetchone() or (0, 0, 0)
+        return row[0], row[1], row[2]
 
     def wake(self) -> None:
         """Look at the backlog now."""
@@ -187,10 +194,9 @@ class Backlog:
         span = self._finished[-1][0] - self._finished[0][0]
         return sum(count for _, count in list(self._finished)[1:]) / span if span > 0 else 0.0
 
-    async def progress(self, connection: AsyncConnection) -> EmbeddingProgress:
-        """How far the vectors are."""
-        cursor = await connection.execute(_COUNTS, (self.model,))
-        embedded, pending, failed = await cursor.fetchone() or (0, 0, 0)
+    async def progress(self, connection: AsyncConnection, *, exact: bool = True) -> EmbeddingProgress:
+        """How far the vectors are; without `exact` perhaps a moment ago."""
+        embedded, pending, failed = await self._counts.get(connection, exact=exact)
         rate = self.rate() if pending else 0.0
         return EmbeddingProgress(
             self._embedder.model_id, embedded, pending, failed, rate, pending / rate if rate else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ QUERIES: dict[str, tuple[str, Any, str]] = {
     ),
     "known passages": (
         index._KNOWN_PASSAGES,
-        ([b"0" * 32, b"1" * 32],),
+        (json.dumps([{"hash": "00" * 32}, {"hash": "01" * 32}]),),
         "passage_hash_key",
     ),
     "orphans": (index._ORPHAN, ([1, 2, 3],), "passage_pkey"),
