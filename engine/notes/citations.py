@@ -8,8 +8,16 @@ from __future__ import annotations
 from engine.errors import NoteError
 from engine.notes import disk
 from engine.notes.blocks import split_lines
-from engine.notes.chunking import decode
+from engine.notes.chunking import MAX, TARGET, chunk, decode
 from engine.notes.model import Citation, Freshness, FreshnessState, Preview
+from engine.notes.splitting import stands_at_cuts
+
+SHORTEST_CUT = TARGET // 4
+"""Characters that a line has at least when it is cut: a piece is aimed at no fewer."""
+
+SHORTEST_PIECE = TARGET // 8
+"""Characters below which a text is not taken for a piece of a line that was written in since: a short
+note of its own may stand in any long line."""
 
 
 def freshness(citation: Citation) -> Freshness:
@@ -44,26 +52,54 @@ def _lines(citation: Citation) -> list[str] | None:
 
 def _compare(citation: Citation, lines: list[str]) -> Freshness:
     start, end = citation.line_start, citation.line_end
-    if citation.text in "\n".join(lines[start - 1 : end]):
-        return Freshness(FreshnessState.SAME, start, end)
     wanted = citation.text.split("\n")
-    places = _places(wanted, lines)
+    if lines[start - 1 : end] == wanted:
+        return Freshness(FreshnessState.SAME, start, end)
+    places = _whole(wanted, lines) or _pieces(wanted, lines)
     if not places:
         return Freshness(FreshnessState.CHANGED)
     nearest = min(places, key=lambda place: abs(place - start))
-    return Freshness(FreshnessState.MOVED, nearest, nearest + len(wanted) - 1)
+    state = FreshnessState.SAME if nearest == start else FreshnessState.MOVED
+    return Freshness(state, nearest, nearest + len(wanted) - 1)
 
 
-def _places(wanted: list[str], lines: list[str]) -> list[int]:
-    """The 1-based lines at which the wanted text stands; a single piece may stand inside a line."""
-    if len(wanted) == 1:
-        return [number for number, line in enumerate(lines, 1) if wanted[0] in line]
-    first, rest, last = wanted[0], wanted[1:-1], wanted[-1]
+def _whole(wanted: list[str], lines: list[str]) -> list[int]:
+    """The 1-based lines at which the wanted lines stand, each as a whole."""
     count = len(wanted)
     return [
         number
-        for number, line in enumerate(lines[: len(lines) - count + 1], 1)
-        if line.endswith(first)
-        and lines[number : number + count - 2] == rest
-        and lines[number + count - 2].startswith(last)
+        for number, line in enumerate(lines[: max(0, len(lines) - count + 1)], 1)
+        if line == wanted[0] and lines[number - 1 : number - 1 + count] == wanted
     ]
+
+
+def _pieces(wanted: list[str], lines: list[str]) -> list[int]:
+    """The 1-based lines at which the wanted text stands as a piece of an over-long line.
+
+    Only its last line is then a part of a line; what stands above it (headings, short lines) is whole.
+    """
+    above, piece = wanted[:-1], wanted[-1]
+    over = len("\n".join(wanted)) - len(piece)  # what stands above counts when a line is cut
+    found = [
+        number
+        for number in range(1, len(lines) - len(above) + 1)
+        if piece in (line := lines[number - 1 + len(above)])
+        and over + len(line) > SHORTEST_CUT
+        and lines[number - 1 : number - 1 + len(above)] == above
+    ]
+    if not found:
+        return []
+    text = "\n".join(wanted)
+    cut = {each.line_start for each in chunk("\n".join(lines)) if each.text == text}
+    return [
+        number
+        for number in found
+        if number in cut or _stands_in_long_line(piece, lines[number - 1 + len(above)], first=bool(above))
+    ]
+
+
+def _stands_in_long_line(piece: str, line: str, *, first: bool) -> bool:
+    """Whether a line that was written in elsewhere would still be cut around the piece."""
+    if len(line) <= MAX or len(piece) < SHORTEST_PIECE:
+        return False
+    return stands_at_cuts(piece, line, first=first)

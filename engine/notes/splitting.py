@@ -221,6 +221,30 @@ def _cut_in_line(line: str, at: int, *, aim: float, limit: int) -> int:
     return goal
 
 
+def stands_at_cuts(piece: str, line: str, *, first: bool) -> bool:
+    """Whether a piece (the line's `first`, or any) stands in it with its ends where a line may be cut."""
+    end = len(line.rstrip())
+    last = 0 if first else end - len(piece)
+    at = line.find(piece)
+    while 0 <= at <= last:
+        after = at + len(piece)
+        if (at == 0 or _is_after_cut(line, at)) and (after >= end or _is_cut(line, after)):
+            return True
+        at = line.find(piece, at + 1)
+    return False
+
+
+def _is_cut(line: str, at: int) -> bool:
+    return any(boundary.match(line, at) for boundary in _BOUNDARIES)
+
+
+def _is_after_cut(line: str, at: int) -> bool:
+    cut = at
+    while cut and line[cut - 1].isspace():
+        cut -= 1
+    return any((match := boundary.match(line, cut)) and match.end() == at for boundary in _BOUNDARIES)
+
+
 def _belongs_to_previous(line: str, at: int) -> bool:
     """Whether the character at `at` is drawn together with the one before it."""
     character, previous = line[at], line[at - 1]
