@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 from typing import TYPE_CHECKING
 
 from engine.activity import ActivityLog
-from engine.services import Services
+from engine.errors import DatabaseError, DatabaseUnavailable, NoctuaryError
+from engine.services import Services, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
 
     from engine.database import Change, Database
     from engine.inbox import Inbox
@@ -25,6 +28,12 @@ __all__ = ["Engine"]
 
 _PARTS = ("engine.notes.search", "engine.notes.watcher", "engine.notes.worker", "engine.inbox", "watchfiles")
 """Imported in a thread while the database opens: half a second that no screen shall wait for."""
+
+
+ADD_AGAIN_SECONDS = 2.0
+"""Between two attempts to add a folder while the database is away."""
+
+_log = logging.getLogger("noctuary.folders")
 
 
 def _load() -> None:
@@ -46,6 +55,7 @@ class Engine:
         self.log = log
         self._embedder = embedder
         self._services = services
+        self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
 
@@ -92,11 +102,52 @@ class Engine:
         await self.database.close()
         self.log.shut()
 
-    async def start(self, *, watch: bool = True, work: bool = True, embed: bool = True) -> None:
-        """Start background services: `watch` the folders, `work` off the queue, `embed` the passages."""
-        for path in self.settings.corpus_path:
-            await self.notes.add_folder(path)
+    async def start(
+        self, *, watch: bool = True, work: bool = True, embed: bool = True
+    ) -> list[NoctuaryError]:
+        """Start background services: `watch` the folders, `work` off the queue, `embed` the passages.
+
+        The folders of the settings are added first. What keeps one of them away keeps no service from
+        starting; it is returned, as by `add_folders`.
+        """
+        errors = await self.add_folders(self.settings.corpus_path)
         await self.notes.start(watch=watch, work=work, embed=embed)
+        return errors
+
+    async def add_folders(self, paths: Sequence[Path]) -> list[NoctuaryError]:
+        """Add folders, each for itself; returns and logs an error for each that cannot be added.
+
+        While the database is away they wait: they are added in the background once it is back.
+        """
+        import psycopg
+
+        errors: list[NoctuaryError] = []
+        for number, path in enumerate(paths):
+            try:
+                await self.notes.add_folder(path)
+            except DatabaseUnavailable as error:
+                errors.append(error)
+                self._to_add += paths[number:]
+                self._services.start("add folders", self._add_again)
+                break
+            except NoctuaryError as error:
+                errors.append(error)
+            except psycopg.Error as error:
+                errors.append(DatabaseError(f"The folder {path} was not added: {sentence(error)}."))
+        for each in errors:
+            _log.error("%s", each)
+        return errors
+
+    async def _add_again(self) -> None:
+        while self._to_add:
+            try:
+                await self.notes.add_folder(self._to_add[0])
+            except DatabaseUnavailable:
+                await asyncio.sleep(ADD_AGAIN_SECONDS)
+                continue
+            except NoctuaryError as error:
+                _log.error("%s", error)
+            self._to_add.pop(0)
 
     @property
     def faults(self) -> dict[str, str]:

@@ -152,6 +152,8 @@ class NoctuaryApp(App[None]):
             self._main.ask_for_folder(
                 "Which folder of Markdown notes shall be searched? It is never modified."
             )
+        if message.errors:
+            self._main.show_errors(message.errors)
 
     def on_engine_failed(self, message: EngineFailed) -> None:
         """Opening failed: try again when the server is only away, else say what is wrong."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from engine import Engine
@@ -48,11 +49,12 @@ class EngineFailed(Message):
 
 
 class Started(Message):
-    """The services of the engine run; so many folders are known."""
+    """The services of the engine run; so many folders are known, and these errors kept others away."""
 
-    def __init__(self, folders: int) -> None:
+    def __init__(self, folders: int, errors: Sequence[NoctuaryError] = ()) -> None:
         super().__init__()
         self.folders = folders
+        self.errors = tuple(errors)
 
 
 class Changed(Message):

@@ -6,8 +6,8 @@ import asyncio
 import importlib
 from typing import TYPE_CHECKING
 
-from engine.errors import NoctuaryError
-from tui.messages import EngineFailed, EngineReady, Flash, Opening, Started, StatusRead
+from engine.errors import DatabaseUnavailable, NoctuaryError
+from tui.messages import EngineFailed, EngineReady, Opening, Started, StatusRead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from engine.settings import Settings
 
     Post = Callable[[Message], object]
+
+
+ASK_AGAIN_SECONDS = 2.0
+"""Between two attempts to see the folders while the database is away."""
 
 
 async def open_engine(settings: Settings, post: Post) -> None:
@@ -35,16 +39,21 @@ async def open_engine(settings: Settings, post: Post) -> None:
 
 
 async def start(engine: Engine, folder: Path | None, post: Post) -> None:
-    """Add the folder of the command line, start the services, and see whether there is any folder."""
-    try:
-        if folder is not None:
-            await engine.notes.add_folder(folder)
-        await engine.start()
-        folders = await engine.notes.folders()
-    except NoctuaryError as error:
-        post(Flash(f"{error.title}: {error}", error=True))
-    else:
-        post(Started(len(folders)))
+    """Add the folder of the command line, start the services, and see whether there is any folder.
+
+    A folder that cannot be added keeps nothing else from starting.
+    """
+    errors = await engine.add_folders(() if folder is None else (folder,))
+    errors += await engine.start()
+    while True:
+        try:
+            folders = await engine.notes.folders()
+        except DatabaseUnavailable as error:
+            post(StatusRead(None, error))
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+        else:
+            post(Started(len(folders), errors))
+            return
 
 
 async def read_status(engine: Engine, post: Post) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+import tui.app
 from engine import Engine
 from tests.support import eventually
 from tui.app import NoctuaryApp
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
+    from engine.errors import NoctuaryError
     from engine.settings import Settings
     from tui.panes.base import Pane
 
@@ -100,8 +102,9 @@ class Desk:
             await connection.execute(statement.encode(), tuple(parameters))
 
 
-async def _idle(*_args: object, **_options: object) -> None:
+async def _idle(*_args: object, **_options: object) -> list[NoctuaryError]:
     """Stands for the services of the engine."""
+    return []
 
 
 @asynccontextmanager
@@ -119,6 +122,7 @@ async def desk(
     Without a folder the app asks for one; the dialog is closed unless the test is about it (`asked`).
     """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tui.app, "STATUS_SECONDS", 0.05)  # it only spares the database
         if not live:
             patch.setattr(Engine, "start", _idle)
         app = NoctuaryApp(settings, folder) if now is None else NoctuaryApp(settings, folder, now=now)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
+    from engine.errors import NoctuaryError
     from engine.notes.model import Citation
     from engine.settings import Settings
 
@@ -97,8 +98,9 @@ class Console:
         await eventually(lambda: text in self.text)
 
 
-async def _idle(*_args: object, **_options: object) -> None:
+async def _idle(*_args: object, **_options: object) -> list[NoctuaryError]:
     """Stands for the services of the engine."""
+    return []
 
 
 @asynccontextmanager

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tui.app
-from engine import Engine
+from engine import Engine, services
 from engine.errors import DatabaseUnavailable, SchemaError, SettingsError
+from engine.notes import Notes
 from tests.support import eventually
 from tests.tui.desk import NOTES, Desk, desk, write
+from tui import work
 from tui.app import NoctuaryApp
 
 if TYPE_CHECKING:
@@ -87,6 +89,36 @@ async def test_the_folder_of_the_command_line_is_added_and_its_notes_are_found(
         await eventually(lambda: "vectors ✓" in screen.text)
         write(tmp_path / "vault", {"new.md": "# New\n"})
         await eventually(lambda: "4 notes" in screen.text)
+
+
+async def test_a_folder_that_cannot_be_added_is_shown_and_the_others_are_followed(
+    settings: Settings, tmp_path: Path
+):
+    vault = write(tmp_path / "vault", NOTES)
+    settings = replace(settings, corpus_path=(tmp_path / "unmounted", vault))
+    async with desk(settings, vault / "birds", live=True) as screen:
+        await eventually(lambda: "Check its spelling." in screen.text and "overlaps with" in screen.text)
+        await screen.press("escape")
+        await eventually(lambda: "2 notes" in screen.text)
+
+
+async def test_a_database_that_falters_at_the_start_does_not_keep_the_services_from_starting(
+    settings: Settings, tmp_path: Path, monkeypatch
+):
+    tries = []
+    folders = Notes.folders
+
+    async def away(notes):
+        tries.append(1)
+        if len(tries) < 3:
+            raise DatabaseUnavailable("It does not answer.")
+        return await folders(notes)
+
+    monkeypatch.setattr(Notes, "folders", away)
+    monkeypatch.setattr(work, "ASK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(services, "FIRST_PAUSE", 0.01)
+    async with desk(settings, write(tmp_path / "vault", NOTES), live=True) as screen:
+        await eventually(lambda: "3 notes" in screen.text)
 
 
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light"])

@@ -21,6 +21,8 @@ from tui.widgets.bars import HintBar, TabBar
 from tui.widgets.status_line import StatusLine
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
@@ -105,6 +107,11 @@ class MainScreen(Actor, Screen[None]):
         """An error that nothing goes on without."""
         text = content(error.message) + content(f"\n\n{error.remedy}" if error.remedy else "")
         self.app.push_screen(TextDialog(error.title, text))
+
+    def show_errors(self, errors: Sequence[NoctuaryError]) -> None:
+        """Errors that something goes on without, one below the other."""
+        text = content("\n\n".join(str(error) for error in errors))
+        self.app.push_screen(TextDialog(errors[0].title, text))
 
     def engine_ready(self) -> None:
         """The engine is open: the pane that is up reads, the others when they come up."""
