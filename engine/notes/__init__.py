@@ -261,6 +261,8 @@ class Notes:
     async def start(self, *, watch: bool, work: bool, embed: bool) -> None:
         """Start this process's share of the background work."""
         self._watching = watch
+        if embed:
+            self._services.start("model", self._searcher.warm)
         if work:
             self._services.start("worker", self._work)
             self._services.start("maintenance", self._maintain)
@@ -283,7 +285,7 @@ class Notes:
             await self._backlog.fill()
             await self._reporting(self._backlog.run_until_idle(), on_progress)
             async with self._database.connection() as connection:
-                if not await jobs.waiting(connection):
+                if not await jobs.waiting(connection, within=jobs.MOMENT):
                     return  # otherwise a note was saved meanwhile, and the vectors waited for its words
 
     async def _reporting(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,14 @@ class Searcher:
         self._database = database
         self._embedder = embedder
         self.model: tuple[int, int] | None = None
+
+    async def warm(self) -> None:
+        """Load the model before the first question: half a second that nobody then waits for.
+
+        A model that cannot be loaded says so when it is asked.
+        """
+        with suppress(ModelError):
+            await self._embedder.query("warm")
 
     async def search(self, asked: Asked) -> SearchResult:
         """The passages that answer, best first; an empty result is an answer.

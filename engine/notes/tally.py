@@ -1,4 +1,4 @@
-"""Counts that cost: read again only after they have been paid for, so that watching does not slow the work."""
+"""Counts that cost: read again only after they were paid for, so that watching does not slow the work."""
 
 from __future__ import annotations
 

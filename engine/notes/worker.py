@@ -30,8 +30,16 @@ BATCH = 256
 """Jobs a transaction: large enough that postings pack well, small enough that a save during a first
 indexing waits less than a second for its turn."""
 
+ANALYSE_FIRST, ANALYSE_IDLE = 500, 100
+"""Files written after which the planner's statistics are refreshed: while there is more to do (then after
+twice as many, and so on), and when the queue is empty."""
+
 UNREADY_DELAY = 0.5
-"""Seconds until a note that was being written is looked at again."""
+"""Seconds until a note that was being written is looked at again: doubled each time."""
+
+UNREADY_TRIES = 3
+"""Times a note may be found being written; then it is taken as far as it can be read, or fails. A log
+that grows for ever must hold up neither the vectors nor who waits for the end."""
 
 IDLE_WAIT = 5.0
 """Seconds between looks at the queue when nothing wakes the worker: delayed and lapsed jobs."""
@@ -54,6 +62,8 @@ class Worker:
         self._model = model
         self._wake = asyncio.Event()
         self._held: set[JobId] = set()
+        self._unready: dict[tuple[int, str], int] = {}
+        self._written, self._analyse_at = 0, ANALYSE_FIRST
         self._handover: asyncio.Queue[list[Prepared]] = asyncio.Queue(maxsize=1)
 
     def wake(self) -> None:
@@ -87,7 +97,8 @@ class Worker:
 
     async def _unfinished(self) -> bool:
         async with self._database.connection() as connection:
-            return bool(self._held) or await jobs.waiting(connection)
+            await jobs.reclaim_lapsed(connection)  # they wait again; else they would not count
+            return bool(self._held) or await jobs.waiting(connection, within=jobs.MOMENT)
 
     async def _prepare_batches(self) -> None:
         while True:
@@ -98,7 +109,19 @@ class Worker:
                 continue
             async with self._database.connection() as connection:
                 known = await index.known_hashes(connection, claimed)
-            await self._handover.put(await asyncio.to_thread(prepare, claimed, known))
+            restless = {
+                job.id for job in claimed if self._unready.get((job.folder, job.path), 0) >= UNREADY_TRIES
+            }
+            batch = await asyncio.to_thread(prepare, claimed, known, restless)
+            await self._return([job.id for job in claimed[len(batch) :]])
+            await self._handover.put(batch)
+
+    async def _return(self, left: Sequence[JobId]) -> None:
+        """Give back what a batch had no room for, so that a note saved meanwhile goes first."""
+        if left:
+            async with self._database.connection() as connection:
+                await jobs.release(connection, self.name, left)
+            self._held.difference_update(left)
 
     async def _claim(self) -> list[Claimed]:
         async with self._database.connection() as connection:
@@ -128,14 +151,25 @@ class Worker:
             await self._settle(batch)
             self._held.difference_update(item.job.id for item in batch)
             await asyncio.to_thread(batch.clear)  # freeing a million counts takes the loop 20 ms
+            await self._refresh_statistics()
             self.wake()  # a path that was held may wait again
 
+    async def _refresh_statistics(self) -> None:
+        """Have the tables analysed at doubling distances, and when a heap of work is done."""
+        idle = self._handover.empty() and not self._held
+        if self._written >= self._analyse_at or (idle and self._written >= ANALYSE_IDLE):
+            async with self._database.connection() as connection:
+                await connection.execute("SELECT refresh_statistics()")
+            self._written = 0
+            self._analyse_at *= 2
+
     async def _settle(self, batch: Sequence[Prepared]) -> None:
-        unready = [item.job.id for item in batch if isinstance(item, Unready)]
         faulty = [item for item in batch if isinstance(item, Faulty)]
+        unready = self._count_unready(batch)
         if unready or faulty:
             async with self._database.transaction() as connection:
-                await jobs.release(connection, self.name, unready, delay=UNREADY_DELAY)
+                for delay, ids in unready.items():
+                    await jobs.release(connection, self.name, ids, delay=delay)
                 for item in faulty:
                     await jobs.fail(connection, self.name, item.job.id, item.error)
         for item in faulty:
@@ -143,6 +177,17 @@ class Worker:
         writable = [item for item in batch if isinstance(item, (Content, Gone))]
         if writable:
             await self._write(await self._believable(writable))
+
+    def _count_unready(self, batch: Sequence[Prepared]) -> dict[float, list[JobId]]:
+        """The jobs of notes that were being written, by the seconds until they are looked at again."""
+        again: dict[float, list[JobId]] = {}
+        for item in batch:
+            place = (item.job.folder, item.job.path)
+            before = self._unready.pop(place, 0)
+            if isinstance(item, Unready):
+                self._unready[place] = before + 1
+                again.setdefault(UNREADY_DELAY * 2**before, []).append(item.job.id)
+        return again
 
     async def _believable(self, batch: list[Content | Gone]) -> list[Content | Gone]:
         """Leave out deletions under a root that is missing or empty, unless a human asked for them."""
@@ -184,6 +229,7 @@ class Worker:
             async with self._database.transaction() as connection:
                 await jobs.fail(connection, self.name, batch[0].job.id, message)
         else:
+            self._written += written.files + written.deleted
             _log.info(
                 "indexed %d, unchanged %d, deleted %d, new passages %d",
                 written.files, written.unchanged, written.deleted, written.new_passages,

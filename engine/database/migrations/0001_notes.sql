@@ -133,6 +133,16 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION register_model FROM PUBLIC;
 
+-- The planner knows nothing of tables that were just filled, and an embedded server may be stopped before
+-- autovacuum ever looks at them: whoever filled them has them analysed. Texts are left out.
+CREATE FUNCTION refresh_statistics() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = noctuary, public, pg_temp AS $$
+BEGIN
+    ANALYZE folder, file, chunk, segment, job, model, posting (term, segment),
+        passage (id, hash, length, orphaned_at), embedding (model, passage, state, priority);
+END $$;
+REVOKE ALL ON FUNCTION refresh_statistics FROM PUBLIC;
+
 -- Who watches a folder now, for every process to show.
 CREATE TABLE watcher (
     folder integer PRIMARY KEY REFERENCES folder ON DELETE CASCADE,
@@ -169,4 +179,4 @@ END $$;
 GRANT SELECT, INSERT, UPDATE, DELETE
     ON folder, file, passage, chunk, job, segment, posting, embedding, watcher TO noctuary_engine;
 GRANT SELECT ON model TO noctuary_engine;
-GRANT EXECUTE ON FUNCTION register_model TO noctuary_engine;
+GRANT EXECUTE ON FUNCTION register_model, refresh_statistics TO noctuary_engine;
