@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from figures import unpack
+from figures import fresh, unpack
 
 from engine import Engine
 from engine.settings import Settings
@@ -30,8 +29,7 @@ class Installation:
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """A fresh set of folders with the 14,388 files unpacked beside them."""
     base = tmp_path_factory.mktemp("benchmark")
-    folders = {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
-    environment = {"PATH": os.environ["PATH"], "HOME": str(base), "LANG": "C.UTF-8", **folders}
+    environment = fresh(base)
     notes = unpack("corpora/windows-driver-docs.tar.gz", base / "notes")
     return Installation(Settings.load(environment, cwd=base), environment, notes)
 

@@ -33,6 +33,12 @@ def unpack(relative: str, into: Path) -> Path:
     return into
 
 
+def fresh(base: Path) -> dict[str, str]:
+    """The environment of a new user: folders of its own, empty."""
+    folders = {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+    return {"PATH": os.environ["PATH"], "HOME": str(base), "LANG": "C.UTF-8", **folders}
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The nearest-rank percentile: `share` of the values are not above it."""
     ordered = sorted(values)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from figures import Figure, median, percentile, show
+from figures import Figure, fresh, median, percentile, show
 
 from engine.settings import Settings
 from tests.tui.terminal import Terminal
@@ -31,12 +31,6 @@ IDLE_NOTES = 40
 MEGABYTE = 2**20
 
 
-def fresh(installation: Installation, base: Path) -> dict[str, str]:
-    """The environment of a new user on the same machine."""
-    folders = {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
-    return {**installation.environment, **folders, "HOME": str(base)}
-
-
 async def loop_lag(lags: list[float]) -> None:
     """How much later than asked the event loop wakes a sleeper, again and again."""
     loop = asyncio.get_running_loop()
@@ -47,7 +41,7 @@ async def loop_lag(lags: list[float]) -> None:
 
 
 async def test_the_screen_never_waits(installation: Installation, tmp_path: Path) -> None:
-    settings = Settings.load(fresh(installation, tmp_path), cwd=tmp_path)
+    settings = Settings.load(fresh(tmp_path), cwd=tmp_path)
     app = NoctuaryApp(settings, installation.notes)
     process = psutil.Process()
     lags: list[float] = []
@@ -129,8 +123,8 @@ async def test_first_paint_and_search(indexed: Installation, tmp_path: Path) -> 
     )
 
 
-async def test_idle(installation: Installation, tmp_path: Path) -> None:
-    environment = fresh(installation, tmp_path / "idle")
+async def test_idle(tmp_path: Path) -> None:
+    environment = fresh(tmp_path / "idle")
     vault = tmp_path / "vault"
     vault.mkdir()
     for number in range(IDLE_NOTES):

@@ -9,12 +9,13 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from figures import Figure, median, percentile, show
+from figures import Figure, fresh, median, percentile, show
 
 from engine import Engine
 from engine.notes import disk
 from engine.notes.chunking import chunk, decode
 from engine.notes.model import Mode
+from engine.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,10 +47,11 @@ def walk(root: Path) -> float:
     return time.perf_counter() - start
 
 
-async def test_first_indexing_and_second_start(installation: Installation) -> None:
+async def test_first_indexing_and_second_start(installation: Installation, tmp_path: Path) -> None:
+    settings = Settings.load(fresh(tmp_path), cwd=tmp_path)
     count, bare = read_hash_chunk(installation.notes)
     start = time.perf_counter()
-    engine = await Engine.open(installation.settings, application="benchmark")
+    engine = await Engine.open(settings, application="benchmark")
     await engine.notes.add_folder(installation.notes)
     await engine.notes.index_all()
     await engine.notes.work_until_idle(embed=False)
@@ -63,7 +65,7 @@ async def test_first_indexing_and_second_start(installation: Installation) -> No
     starts = []
     for _ in range(3):
         begin = time.perf_counter()
-        engine = await Engine.open(installation.settings, application="benchmark")
+        engine = await Engine.open(settings, application="benchmark")
         report = await engine.notes.drift()
         starts.append(time.perf_counter() - begin)
         await engine.close()
