@@ -31,6 +31,7 @@ from engine.notes.model import (
     Preview,
     SearchResult,
 )
+from engine.notes.standing import Standing
 from engine.notes.tally import Tally
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.models.embedding.base import Embedder
     from engine.notes.backlog import Backlog
-    from engine.notes.drift import Survey
     from engine.notes.search import Searcher
     from engine.notes.watcher import FolderWatcher
     from engine.services import Services
@@ -79,12 +79,10 @@ class Notes:
         self._backlog: Backlog = Backlog(database, embedder)
         self._searcher: Searcher = Searcher(database, embedder)
         self._watchers: dict[FolderId, FolderWatcher] = {}
-        self._surveys: dict[FolderId, Survey] = {}
         self._watching = False
-        self._drift_lock = asyncio.Lock()
+        self._standing = Standing(database, lambda: self._backlog.model)
         self._job_counts = Tally(jobs.counts)
         self._index_counts = Tally(_index_counts)
-        self.last_drift: DriftReport | None = None
 
     # Folders
 
@@ -110,7 +108,7 @@ class Notes:
 
         await self._services.stop(_watch_name(folder))
         self._watchers.pop(folder, None)
-        self._surveys.pop(folder, None)
+        self._standing.forget(folder)
         async with self._database.transaction() as connection:
             await index.forget_folder(connection, folder)
 
@@ -183,7 +181,7 @@ class Notes:
         for each in await self.folders():
             if folder is None or each.id == folder:
                 result, count = await drift.reconcile(self._database, each)
-                self._surveys[each.id] = result
+                self._standing.surveyed(result)
                 queued += count
         return queued
 
@@ -222,9 +220,12 @@ class Notes:
 
     async def drift(self) -> DriftReport:
         """Survey every folder now and report; nothing is queued."""
-        async with self._drift_lock:
-            self.last_drift = await drift.drift(self._database, await self.folders(), self._backlog.model)
-        return self.last_drift
+        return await self._standing.look(await self.folders())
+
+    @property
+    def last_drift(self) -> DriftReport | None:
+        """What is known of drift without a new walk: by the last surveys, and the jobs done since."""
+        return self._standing.report
 
     async def repair(self, keys: Sequence[str] | None = None) -> int:
         """Queue what mends the drift rows of the given keys, or all. Returns how many."""
@@ -269,6 +270,7 @@ class Notes:
         if embed:
             self._services.start("embedder", self._embed)
         if watch:
+            self._services.start("drift", self._standing.follow)
             self._services.start("folders", self._watch_folders)
 
     async def work_until_idle(
@@ -338,17 +340,18 @@ class Notes:
         for gone in set(self._watchers) - set(known):
             await self._services.stop(_watch_name(gone))
             self._watchers.pop(gone, None)
-            self._surveys.pop(gone, None)
+            self._standing.forget(gone)
         for identity, folder in known.items():
             if identity not in self._watchers:
                 watcher = FolderWatcher(
-                    self._database, folder, self._settings, process=worker_name(), on_survey=self._surveyed
+                    self._database,
+                    folder,
+                    self._settings,
+                    process=worker_name(),
+                    on_survey=self._standing.surveyed,
                 )
                 self._watchers[identity] = watcher
                 self._services.start(_watch_name(identity), watcher.run)
-
-    def _surveyed(self, result: Survey) -> None:
-        self._surveys[result.folder.id] = result
 
     async def _maintain(self) -> None:
         from engine.notes import upkeep

@@ -272,37 +272,52 @@ def excluded(root: Path, path: str) -> bool:
     return ignored.folder_is_out(folder) or ignored.is_out(path, folder=False)
 
 
-def read(path: Path) -> Reading | None:
+def read(path: Path, *, growing: bool = False) -> Reading | None:
     """A note's bytes, or None when there is no regular file (any more).
+
+    With `growing`, a file that never stands still but is only added to, as a log is, is read as far
+    as two readings agree, up to the end of a line; its stamp then vouches for nothing.
 
     Raises:
         Unsettled: the file changed during each of READ_ATTEMPTS readings.
         NoteError: it cannot be read, or is too large to be a note.
     """
+    earlier = b""
     for _ in range(READ_ATTEMPTS):
-        try:
-            # O_NONBLOCK: a named pipe called note.md must not hold the worker for ever.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError):
+        attempt = _read_once(path)
+        if attempt is None:
             return None
-        except OSError as error:
-            raise NoteError(
-                f"{path} cannot be read: {error.strerror}.", remedy="Check its rights."
-            ) from error
-        try:
-            before = os.fstat(descriptor)
-            if not stat.S_ISREG(before.st_mode):
-                return None
-            _check_size(path, before.st_size)
-            raw = _bytes(descriptor)
-            after = os.fstat(descriptor)
-        except OSError as error:
-            raise NoteError(f"{path} cannot be read: {error.strerror}.", remedy="Check the disk.") from error
-        finally:
-            os.close(descriptor)
+        raw, before, after = attempt
         if stamp_key(before) == stamp_key(after) and len(raw) == after.st_size:
             return Reading(raw, stamp_of(after))
-    raise Unsettled(f"{path} keeps changing while it is read.", remedy="It is tried again in a moment.")
+        if growing and earlier and raw.startswith(earlier):
+            whole = earlier[: earlier.rfind(b"\n") + 1] or earlier
+            return Reading(whole, Stamp(len(whole), written_ns(before), 0))
+        earlier = raw
+    raise Unsettled(
+        f"{path} keeps changing while it is read.", remedy="Retry it when what writes it has come to rest."
+    )
+
+
+def _read_once(path: Path) -> tuple[bytes, os.stat_result, os.stat_result] | None:
+    """The bytes of a regular file, and what `stat` said before and after."""
+    try:
+        # O_NONBLOCK: a named pipe called note.md must not hold the worker for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise NoteError(f"{path} cannot be read: {error.strerror}.", remedy="Check its rights.") from error
+    try:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            return None
+        _check_size(path, before.st_size)
+        return _bytes(descriptor), before, os.fstat(descriptor)
+    except OSError as error:
+        raise NoteError(f"{path} cannot be read: {error.strerror}.", remedy="Check the disk.") from error
+    finally:
+        os.close(descriptor)
 
 
 def _bytes(descriptor: int) -> bytes:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 MAX_ATTEMPTS = 3
 """Claims after which a job that never came to an end has failed: it may be what kills the worker."""
 
+MOMENT = 2.0
+"""Seconds that who works until nothing is left waits for a job that is held back: a deletion's grace,
+a note that is being written."""
+
 KEEP_DONE = "7 days"
 """How long a done job is kept for the Jobs pane."""
 
@@ -147,8 +151,12 @@ _RETRY = """
 # The order keeps to the partial indexes: EXISTS would read the done jobs from end to end whenever the
 # planner believes that many wait.
 _WAITING = """
-    SELECT coalesce((SELECT true FROM job WHERE status = 'pending' ORDER BY priority DESC, id LIMIT 1),
-        (SELECT true FROM job WHERE status = 'processing' ORDER BY folder, path LIMIT 1), false)
+    SELECT coalesce(
+        (SELECT true FROM job WHERE status = 'pending'
+            AND not_before <= now() + %(within)s * interval '1 second'
+            ORDER BY priority DESC, id LIMIT 1),
+        (SELECT true FROM job WHERE status = 'processing' AND lease_until > now()
+            ORDER BY folder, path LIMIT 1), false)
 """
 
 _LIST = """
@@ -331,9 +339,13 @@ async def counts(connection: AsyncConnection) -> JobCounts:
     return JobCounts(row[0], row[1], row[2], row[3], float(row[4] or 0.0))
 
 
-async def waiting(connection: AsyncConnection) -> bool:
-    """Whether any path still wants its words indexed: vectors wait while that is so."""
-    cursor = await connection.execute(_WAITING)
+async def waiting(connection: AsyncConnection, *, within: float = 0.0) -> bool:
+    """Whether any path still wants its words indexed: vectors wait while that is so.
+
+    A job that is held back counts when its time comes `within` so many seconds; one whose worker let
+    its lease lapse does not count: it may be the last sign of a process that is no more.
+    """
+    cursor = await connection.execute(_WAITING, {"within": within})
     row = await cursor.fetchone()
     return bool(row and row[0])
 

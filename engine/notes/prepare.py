@@ -18,10 +18,16 @@ from engine.text.tokens import terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from engine.notes.jobs import Claimed
+    from engine.notes.model import JobId
 
 _log = logging.getLogger("noctuary.worker")
+
+PORTION = 4 * 1024 * 1024
+"""Bytes of new text after which a batch ends: its terms, counted, take ten times that, and three
+batches are in memory at once (one is prepared, one waits, one is written)."""
 
 MAX_LENGTH = 65_535
 """A passage's length in terms as its postings can hold it (two bytes)."""
@@ -94,16 +100,32 @@ def passage_hash(heading: str, text: str) -> bytes:
     return hashlib.sha256(f"{heading}\0{text}".encode()).digest()
 
 
-def prepare(jobs: Sequence[Claimed], known: Mapping[tuple[int, str], bytes]) -> list[Prepared]:
-    """Prepare a batch. `known` maps (folder, path) to the sha256 the index has of the file."""
-    return [_prepare(job, known.get((job.folder, job.path))) for job in jobs]
+def prepare(
+    jobs: Sequence[Claimed],
+    known: Mapping[tuple[int, str], bytes],
+    restless: AbstractSet[JobId] = frozenset(),
+) -> list[Prepared]:
+    """Prepare a batch, or its beginning when that holds PORTION bytes or more of new text.
+
+    `known` maps (folder, path) to the sha256 the index has of the file. Notes of `restless` jobs kept
+    changing often enough: they are taken as far as they can be read, or fail.
+    """
+    prepared: list[Prepared] = []
+    size = 0
+    for job in jobs:
+        item = _prepare(job, known.get((job.folder, job.path)), job.id in restless)
+        prepared.append(item)
+        size += item.stamp.size if isinstance(item, Content) and item.places is not None else 0
+        if size >= PORTION:
+            break
+    return prepared
 
 
-def _prepare(job: Claimed, known: bytes | None) -> Prepared:
+def _prepare(job: Claimed, known: bytes | None, restless: bool) -> Prepared:
     try:
-        return _as_it_stands(job, known)
-    except disk.Unsettled:
-        return Unready(job)
+        return _as_it_stands(job, known, restless)
+    except disk.Unsettled as error:
+        return Faulty(job, str(error)) if restless else Unready(job)
     except NoteError as error:
         return Faulty(job, str(error))
     # A fault of ours that one note brings to light is that note's failure, logged in full: the others go on.
@@ -112,10 +134,10 @@ def _prepare(job: Claimed, known: bytes | None) -> Prepared:
         return Faulty(job, f"{job.file} cannot be indexed: {type(error).__name__}: {error}.")
 
 
-def _as_it_stands(job: Claimed, known: bytes | None) -> Content | Gone:
+def _as_it_stands(job: Claimed, known: bytes | None, restless: bool) -> Content | Gone:
     if disk.excluded(job.root, job.path):
         return Gone(job)
-    reading = disk.read(job.file)
+    reading = disk.read(job.file, growing=restless)
     if reading is None:
         return Gone(job)
     digest = hashlib.sha256(reading.raw).digest()

@@ -1,0 +1,132 @@
+"""Notes that never stand still, jobs that are held back, and batches of large notes: nothing is held up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.database import bulk
+from engine.notes import index, jobs, prepare, worker
+from engine.notes.model import JobStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+    from tests.integration.vault import Vault
+
+
+@pytest.fixture
+def at_each_look(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, Callable[[Path], None]], None]:
+    """Let something happen to a file whenever it is looked at while it is being read."""
+    monkeypatch.setattr(worker, "UNREADY_DELAY", 0.01)
+
+    def happens(file: Path, change: Callable[[Path], None]) -> None:
+        real = os.fstat
+
+        def looked_at(descriptor: int) -> os.stat_result:
+            if os.readlink(f"/proc/self/fd/{descriptor}") == str(file):  # noqa: PTH115 - a descriptor's name
+                change(file)
+            return real(descriptor)
+
+        monkeypatch.setattr(os, "fstat", looked_at)
+
+    return happens
+
+
+async def test_a_log_that_grows_for_ever_is_indexed_as_far_as_it_can_be_read(
+    vault: Vault,
+    at_each_look: Callable[[Path, Callable[[Path], None]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = vault.write("log.md", "the first line\n")
+
+    def grow(log: Path) -> None:
+        with log.open("a") as stream:
+            stream.write("another line, and half of")
+
+    with monkeypatch.context():
+        at_each_look(file, grow)
+        async with asyncio.timeout(20):
+            await vault.index(embed=True)
+        assert await vault.found("first") == ["log.md"]
+        assert await vault.value("SELECT count(*) FROM embedding WHERE state = 'pending'") == 0
+    monkeypatch.undo()
+    await vault.index()
+    assert await vault.in_index() == vault.on_disk(), "its stamp vouched for nothing"
+
+
+async def test_a_note_that_is_rewritten_for_ever_fails_visibly(
+    vault: Vault, at_each_look: Callable[[Path, Callable[[Path], None]], None]
+) -> None:
+    file = vault.write("a.md", "x\n")
+    numbers = iter(range(1_000_000))
+    at_each_look(file, lambda note: note.write_text(f"{next(numbers)} is the number\n"))
+    async with asyncio.timeout(20):
+        await vault.index()
+    assert "keeps changing while it is read" in (await vault.failures())["a.md"]
+
+
+async def test_jobs_that_are_held_back_hold_up_no_vectors(vault: Vault) -> None:
+    await vault.save("a.md", "owls hunt\n")
+    await vault.enqueue("later.md", delay=3600.0)
+    async with asyncio.timeout(20):
+        await vault.notes.work_until_idle(embed=True)
+    assert await vault.value("SELECT count(*) FROM embedding WHERE state = 'pending'") == 0
+    assert [job.path for job in await vault.jobs(JobStatus.PENDING)] == ["later.md"]
+
+
+async def test_a_job_held_back_for_a_moment_is_waited_for(vault: Vault) -> None:
+    await vault.save("a.md", "owls hunt\n")
+    (vault.root / "a.md").unlink()
+    await vault.save("other.md", "so that the root is not empty\n")
+    await vault.enqueue("a.md", delay=0.3)
+    await vault.notes.work_until_idle(embed=False)
+    assert list(await vault.in_index()) == ["other.md"]
+
+
+async def test_a_lapsed_lease_holds_up_no_vectors_and_is_taken_over(vault: Vault) -> None:
+    vault.write("a.md", "owls hunt\n")
+    await vault.enqueue("a.md")
+    await vault.claim("killed")
+    async with vault.database.connection() as connection:
+        assert await jobs.waiting(connection)
+        await connection.execute("UPDATE job SET lease_until = now() - interval '1 s'")
+        assert not await jobs.waiting(connection)
+    await vault.notes.work_until_idle(embed=False)
+    assert await vault.found("owls") == ["a.md"]
+
+
+async def test_a_batch_ends_when_it_holds_enough_text(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "PORTION", 1000)
+    for number in range(12):
+        vault.write(f"{number}.md", f"word{number} " * 80)
+    sizes: list[int] = []
+    real = index.write
+
+    async def counted(connection: Any, name: str, batch: Any, model: int | None) -> index.Written:
+        sizes.append(len(batch))
+        return await real(connection, name, batch, model)
+
+    monkeypatch.setattr(index, "write", counted)
+    await vault.index()
+    assert max(sizes) == 3
+    assert await vault.in_index() == vault.on_disk()
+    assert {job.attempts for job in await vault.jobs()} == {1}
+    await vault.check()
+
+
+async def test_rows_are_encoded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call for all of them keeps the interpreter, and so the loop, to itself."""
+    rows: list[dict[str, object]] = [{"number": number, "text": 'a "word" ü\n'} for number in range(100)]
+    calls: list[object] = []
+    real = bulk._encode
+    monkeypatch.setattr(bulk, "_encode", lambda row: calls.append(row) or real(row))
+    assert json.loads(await bulk.as_json(rows)) == rows
+    assert calls == rows
+    assert await bulk.as_json([]) == "[]"
