@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 import psycopg
 
+from engine.database.arrivals import arrivals
 from engine.database.connecting import end
 from engine.database.model import RECONNECTED, Change
 from engine.errors import DatabaseError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 CHANNEL = "noctuary"
 
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 10.0
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("noctuary.database")
 
 
 class Subscription(AsyncIterator[Change]):
@@ -115,8 +116,8 @@ class Feed:
     async def _run(self, connection: Connection) -> None:
         while True:
             try:
-                async for notice in connection.notifies():
-                    self.tell(notice.payload)
+                async for payload in arrivals(connection):
+                    self.tell(payload)
             except psycopg.Error as error:
                 _log.warning("the change feed lost its connection: %s", " ".join(str(error).split()))
             await connection.close()

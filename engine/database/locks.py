@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from engine.database.arrivals import arrivals
 from engine.database.connecting import end
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 # One database may serve other programs too: the prefix keeps our names apart from theirs.
 _TRY = "SELECT pg_try_advisory_lock(hashtextextended('noctuary lock ' || %s, 0))"
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("noctuary.database")
 
 
 class SessionLock:
@@ -43,7 +44,7 @@ class SessionLock:
         A lock that nobody watches any more may be another's tomorrow: that counts as lost too.
         """
         try:
-            async for _ in self._connection.notifies():
+            async for _ in arrivals(self._connection):
                 pass
         except (psycopg.Error, OSError) as error:
             _log.warning("the lock %s lost its connection: %s", self.name, " ".join(str(error).split()))

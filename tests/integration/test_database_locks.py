@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from engine.database import Database
+from engine.database import Database, locks
 from tests.integration.database_processes import User
 from tests.support import eventually
 
@@ -69,13 +69,13 @@ async def test_a_lost_lock_is_noticed(database: Database, server: Server) -> Non
 async def test_a_lock_whose_watch_ends_in_any_other_way_is_lost_too(
     database: Database, monkeypatch: pytest.MonkeyPatch, end: Exception | None
 ) -> None:
-    async def ending(_: object) -> AsyncIterator[psycopg.Notify]:
+    async def ending(_: object) -> AsyncIterator[str]:
         if end:
             raise end
         return
         yield
 
-    monkeypatch.setattr(psycopg.AsyncConnection, "notifies", ending)
+    monkeypatch.setattr(locks, "arrivals", ending)
     lock = await database.try_lock("watch")
     assert lock
     async with asyncio.timeout(5):
