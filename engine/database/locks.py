@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # One database may serve other programs too: the prefix keeps our names apart from theirs.
 _TRY = "SELECT pg_try_advisory_lock(hashtextextended('noctuary lock ' || %s, 0))"
+
+_RELEASE_SECONDS = 2.0
 
 _log = logging.getLogger("noctuary.database")
 
@@ -36,6 +39,10 @@ class SessionLock:
         """Let it go. Releasing again, or after the loss, does nothing."""
         self._released = True
         await end(self._watch)
+        # A closed connection's locks go when the server notices; one that is let go is free at once.
+        with suppress(psycopg.Error, TimeoutError):
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                await self._connection.execute("SELECT pg_advisory_unlock_all()")
         await self._connection.close()
 
     async def _notice(self) -> None:
