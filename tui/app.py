@@ -5,6 +5,7 @@ It holds what is global (engine, keymap, clock, status) and nothing of any pane.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui import work
+from tui.driver import Driver
 from tui.keymap import Keymap
 from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
 from tui.panes.base import FetchFailed, Shown
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.screen")
 
-TOPICS = ("folder", "file", "job", "embedding")
+TOPICS = ("folder", "file", "job", "embedding", "drift")
 STATUS_SECONDS = 1.0
 """Between two readings of the status while rows change: it counts the whole index."""
 HEARTBEAT_SECONDS = 15.0
@@ -61,7 +63,7 @@ class NoctuaryApp(App[None]):
         self, settings: Settings, folder: Path | None = None, *, now: Callable[[], datetime] = _now
     ) -> None:
         self.keys = Keymap(settings.keys)
-        super().__init__()
+        super().__init__(driver_class=Driver)
         self.settings = settings
         self.folder = folder
         self.now = now
@@ -71,6 +73,7 @@ class NoctuaryApp(App[None]):
         self.opening = "starting"
         self._main = MainScreen()
         self._status_timer: Timer | None = None
+        self._leaving: asyncio.Task[None] | None = None
         self.set_keymap(self.keys.overrides)
         if self.no_color:
             without_colour(self)
@@ -131,8 +134,11 @@ class NoctuaryApp(App[None]):
         self.opening = message.text
         self._main.show_status()
 
-    def on_engine_ready(self, message: EngineReady) -> None:
+    async def on_engine_ready(self, message: EngineReady) -> None:
         """The database is open: show what it holds, listen, and start the services behind it."""
+        if self._leaving is not None:  # it was opened in vain
+            await message.engine.close()
+            return
         engine = self.engine = message.engine
         rate = REDUCED_REPAINTS if self.settings.reduced_repaint else REPAINTS
         self.run_worker(
@@ -224,26 +230,19 @@ class NoctuaryApp(App[None]):
         self._main.flash(f"{self.keys.shown('app.quit')} quits")
 
     async def close_engine(self) -> None:
-        """Close the engine, if it was opened."""
+        """Close the engine, if it was opened, and open none any more; returns when it is closed."""
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self._close_engine())
+        await asyncio.shield(self._leaving)
+
+    async def _close_engine(self) -> None:
+        opening = [worker for worker in self.workers if worker.group == "open"]
+        self.workers.cancel_all()
+        await asyncio.gather(*(worker.wait() for worker in opening), return_exceptions=True)
         engine, self.engine = self.engine, None
         if engine is not None:
-            self.workers.cancel_all()
             await engine.close()
 
     async def on_unmount(self) -> None:
         """Leave nothing running."""
         await self.close_engine()
-
-
-async def run(settings: Settings, folder: Path | None = None) -> int:
-    """Run the console until it is quit; the exit status.
-
-    Raises:
-        SettingsError: the keys of the settings cannot be used.
-    """
-    app = NoctuaryApp(settings, folder)
-    try:
-        await app.run_async()
-    finally:
-        await app.close_engine()
-    return app.return_code or 0

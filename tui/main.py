@@ -29,7 +29,7 @@ def console(folder: Path | None) -> int:
         )
     settings = Settings.load()
     chosen = None if folder is None else _checked(folder)
-    from tui.app import run
+    from tui.running import run
 
     return asyncio.run(run(settings, chosen))
 

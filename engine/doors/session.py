@@ -7,13 +7,12 @@ engine leave the database in order, and then has its usual effect.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from engine.doors import output
+from engine.ending import Ending, end_by
 from engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,35 +23,25 @@ Work = Callable[["Engine"], Awaitable[int]]
 SLOW_SECONDS = 1.0
 """Opening the database takes a tenth of this when its server runs; only a longer wait is explained."""
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
-
 
 def run(work: Work, *, application: str) -> int:
     """Load the settings, open the engine, do the work, close, and give the exit status."""
     settings = Settings.load()
-    ended_by: list[signal.Signals] = []
+    endings: list[Ending] = []
     try:
-        return asyncio.run(_guarded(work, settings, application, ended_by))
+        return asyncio.run(_guarded(work, settings, application, endings))
     except asyncio.CancelledError:
-        if not ended_by:
+        by = endings[0].by if endings else None
+        if by is None:
             raise
-    signal.signal(ended_by[0], signal.SIG_DFL)
-    os.kill(os.getpid(), ended_by[0])
-    return 128 + ended_by[0]
+    return end_by(by)
 
 
-async def _guarded(work: Work, settings: Settings, application: str, ended_by: list[signal.Signals]) -> int:
+async def _guarded(work: Work, settings: Settings, application: str, endings: list[Ending]) -> int:
     task = asyncio.current_task()
     if task is None:  # pragma: no cover - a coroutine run by asyncio.run always is a task
         raise RuntimeError("not inside a task")
-
-    def end(number: signal.Signals) -> None:
-        ended_by.append(number)
-        task.cancel()
-
-    loop = asyncio.get_running_loop()
-    for number in _ENDING:
-        loop.add_signal_handler(number, end, number)
+    endings.append(Ending(task.cancel))
     return await _opened(work, settings, application)
 
 

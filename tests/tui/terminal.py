@@ -25,6 +25,7 @@ class Terminal:
 
     def __init__(self, environment: Mapping[str, str], *arguments: str, cwd: Path) -> None:
         self.output = b""
+        self._status: int | None = None
         paths = os.pathsep.join(path for path in sys.path if path)
         environment = {"TERM": "xterm-256color", "PYTHONPATH": paths, **environment}
         self._pid, self._fd = pty.fork()
@@ -37,9 +38,11 @@ class Terminal:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
-        os.close(self._fd)
+        if self._status is None:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def read(self, seconds: float) -> bytes:
         """What it writes until it was silent for so long; waits at most ten times that."""
@@ -64,6 +67,23 @@ class Terminal:
             data = os.read(self._fd, 65536)
             seen += data
             self.output += data
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self._pid, number)
+
+    def hang_up(self) -> None:
+        """The line drops: the terminal is gone, and the kernel says so with SIGHUP."""
+        os.close(self._fd)
+        self._fd = -1
+
+    def ended(self) -> tuple[int] | None:
+        """The exit status (minus the number of the signal that ended it), None while it runs."""
+        if self._fd >= 0:
+            self.read(0.05)
+        if self._status is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return None if self._status is None else (self._status,)
 
     def press(self, keys: str) -> None:
         os.write(self._fd, keys.encode())
