@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 
     from engine.database import Database
 
+CLOCKS_DIFFER = 2.0
+"""Seconds by which a file system's time stamps may lag behind the database's clock (FAT: 2 s)."""
+
 _ROWS = "SELECT path, hash, size, mtime_ns, ctime_ns FROM file WHERE folder = %s"
 _ROWS_BELOW = _ROWS + " AND path >= %s AND path < %s"
 
@@ -36,10 +38,15 @@ _RESTAMP = """
     WHERE file.folder = %s AND file.path = fresh.path AND file.hash = fresh.hash
 """
 
-_OPEN_JOBS = """
-    SELECT path, status, error, finished_at FROM job
-    WHERE folder = %s AND status IN ('pending', 'processing', 'failed')
-"""
+_OPEN = ("pending", "processing", "failed")
+
+# Parts of one statement a status: each has its own index by path.
+_OPEN_JOBS = " UNION ALL ".join(
+    "SELECT path, status, error, started_at, finished_at FROM job"
+    f" WHERE status = '{status}' AND folder = %(folder)s"
+    " AND (%(from)s::text IS NULL OR path >= %(from)s AND path < %(to)s)"
+    for status in _OPEN
+)
 
 _OTHER_MODEL = """
     SELECT DISTINCT file.path, model.name
@@ -67,6 +74,7 @@ class OpenJob:
 
     status: str
     error: str | None
+    started_at: datetime | None
     finished_at: datetime | None
 
 
@@ -82,6 +90,7 @@ class Survey:
     orphaned: list[str] = field(default_factory=list)
     touched: dict[str, bytes] = field(default_factory=dict)
     problem: str | None = None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 async def survey(database: Database, folder: Folder, below: str = "") -> Survey:
@@ -159,13 +168,18 @@ async def _restamp(database: Database, result: Survey) -> None:
         await connection.execute(_RESTAMP, (*columns, result.folder.id))
 
 
-async def open_jobs(connection: AsyncConnection, folder: Folder) -> dict[str, OpenJob]:
-    """The jobs of a folder that are not done, by path; one that waits outweighs one that failed."""
-    cursor = await connection.execute(_OPEN_JOBS, (folder.id,))
+async def open_jobs(connection: AsyncConnection, folder: Folder, below: str = "") -> dict[str, OpenJob]:
+    """The jobs of a folder (or of what lies below a path in it) that are not done, by path.
+
+    One that waits outweighs one that is worked on, and that one that failed.
+    """
+    limits = {"from": f"{below}/", "to": f"{below}0"} if below else {"from": None, "to": None}
+    cursor = await connection.execute(_OPEN_JOBS, {"folder": folder.id, **limits})
     found: dict[str, OpenJob] = {}
-    for path, status, error, finished_at in await every(cursor):
-        if status != "failed" or path not in found:
-            found[path] = OpenJob(status, error, finished_at)
+    for path, *columns in await every(cursor):
+        job, known = OpenJob(*columns), found.get(path)
+        if known is None or _OPEN.index(job.status) < _OPEN.index(known.status):
+            found[path] = job
     return found
 
 
@@ -178,9 +192,9 @@ async def reconcile(database: Database, folder: Folder, below: str = "") -> tupl
     result = await survey(database, folder, below)
     files = result.listing.files
     async with database.transaction() as connection:
-        open_ = await open_jobs(connection, folder)
+        open_ = await open_jobs(connection, folder, below)
         wanted = await asyncio.to_thread(_wanted, result, open_)
-        gone = [] if result.problem else [*result.orphaned, *_settled(result, open_, below)]
+        gone = [] if result.problem else [*result.orphaned, *_settled(result, open_)]
         queued = await jobs.enqueue(connection, folder.id, wanted)
         queued += await jobs.enqueue(
             connection, folder.id, [Wanted(JobKind.DELETE_PATH, path) for path in gone]
@@ -201,13 +215,12 @@ def _wanted(result: Survey, open_: Mapping[str, OpenJob]) -> list[Wanted]:
     ]
 
 
-def _settled(result: Survey, open_: Mapping[str, OpenJob], below: str) -> list[str]:
+def _settled(result: Survey, open_: Mapping[str, OpenJob]) -> list[str]:
     """Failed notes that are neither on the disk nor in the index any more: a look closes their failure."""
     return [
         path
         for path, job in open_.items()
         if job.status == "failed"
-        and path.startswith(f"{below}/" if below else "")
         and path not in result.listing.files
         and path not in result.indexed
         and result.listing.covers(path)
@@ -215,10 +228,19 @@ def _settled(result: Survey, open_: Mapping[str, OpenJob], below: str) -> list[s
 
 
 def _wants_a_job(job: OpenJob | None, stamp: disk.Stamp) -> bool:
-    if job is None or job.status != "failed":
+    """Whether what differs is nobody's business yet.
+
+    A worker may have read a note before it was written again: what was written since it started wants
+    another look, which costs next to nothing when it was not needed.
+    """
+    if job is None or job.status == "pending":
         return job is None
+    if job.status == "processing" and (not stamp.ctime_ns or job.started_at is None):
+        return True
+    since = job.finished_at if job.status == "failed" else job.started_at
+    slack = CLOCKS_DIFFER if job.status == "processing" else 0.0
     written = max(stamp.mtime_ns, stamp.ctime_ns) / 1e9
-    return job.finished_at is None or written > job.finished_at.timestamp()
+    return since is None or written > since.timestamp() - slack
 
 
 async def report(
@@ -292,13 +314,6 @@ def _since(stamp: disk.Stamp | None) -> datetime | None:
         return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC)
     except (OverflowError, ValueError, OSError):
         return None  # a file dated outside the calendar
-
-
-async def drift(database: Database, chosen: Sequence[Folder], model: int | None) -> DriftReport:
-    """Survey folders and report, queueing nothing."""
-    start = time.perf_counter()
-    surveys = [await survey(database, folder) for folder in chosen]
-    return await report(database, surveys, model, time.perf_counter() - start)
 
 
 async def repair(database: Database, rows: Sequence[DriftRow], known: Sequence[Folder]) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.database import bulk
-from engine.notes import index, jobs, prepare, worker
+from engine.notes import disk, drift, index, jobs, prepare, worker
 from engine.notes.model import JobStatus
 
 if TYPE_CHECKING:
@@ -100,6 +100,38 @@ async def test_a_lapsed_lease_holds_up_no_vectors_and_is_taken_over(vault: Vault
         assert not await jobs.waiting(connection)
     await vault.notes.work_until_idle(embed=False)
     assert await vault.found("owls") == ["a.md"]
+
+
+async def test_a_note_written_again_while_it_is_worked_on_is_queued_by_a_survey(vault: Vault) -> None:
+    """The event of the second writing was lost, and the worker had read the first one."""
+    await vault.save("old.md", "owls hunt\n")
+    vault.write("old.md", "larks sing at dawn\n")
+    await vault.enqueue("old.md", "new.md")
+    await vault.claim("busy")
+    for path in ("old.md", "new.md"):
+        vault.write(path, "swifts sleep aloft\n")
+    assert await vault.notes.index_all() == 2
+    assert await vault.notes.index_all() == 0, "one waits already"
+    waiting = await vault.jobs(JobStatus.PENDING)
+    assert sorted(job.path for job in waiting) == ["new.md", "old.md"]
+
+
+async def test_a_note_that_is_worked_on_and_was_not_written_since_is_not_queued_again(vault: Vault) -> None:
+    vault.write("a.md", "owls hunt\n")
+    await vault.enqueue("a.md")
+    await vault.claim("busy")
+    await vault.rows("UPDATE job SET started_at = now() + interval '1 hour'")
+    await asyncio.sleep(2 * disk.YOUNG_NS / 1e9)  # until its time stamps can be believed
+    assert await vault.notes.index_all() == 0
+
+
+async def test_a_survey_of_a_part_reads_the_jobs_of_that_part(vault: Vault) -> None:
+    await vault.enqueue("a/1.md", "a/b/2.md", "ab/3.md", "4.md")
+    async with vault.database.connection() as connection:
+        below = await drift.open_jobs(connection, vault.folder, "a")
+        everywhere = await drift.open_jobs(connection, vault.folder)
+    assert sorted(below) == ["a/1.md", "a/b/2.md"]
+    assert len(everywhere) == 4
 
 
 async def test_a_batch_ends_when_it_holds_enough_text(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

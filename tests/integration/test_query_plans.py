@@ -39,6 +39,11 @@ QUERIES: dict[str, tuple[str, Any, str]] = {
     "backlog": (backlog._NEXT, (1, 32), "embedding_backlog"),
     "store a vector": (backlog._STORE, ([4001, 4002], [VECTOR, VECTOR], 1), "embedding_pkey"),
     "drift below a folder": (drift._ROWS_BELOW, (1, "d7/", "d70"), "file_folder_path_key"),
+    "open jobs below a folder": (
+        drift._OPEN_JOBS,
+        {"folder": 1, "from": "d7/", "to": "d70"},
+        "job_pending|job_processing|job_failed",
+    ),
     "known hashes": (
         index._KNOWN_HASHES,
         ([1, 1], ["d1/n1.md", "d2/n2.md"]),
