@@ -338,10 +338,14 @@ def stamp_key(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def root_problem(root: Path, device: int | None, *, indexed: int, on_disk: int) -> str | None:
+def root_problem(
+    root: Path, device: int | None, *, indexed: int, on_disk: int, missing: int = 0
+) -> str | None:
     """Why a root's disk side is not to be believed now, or None when it is.
 
-    An empty or unmounted root never empties the index by itself.
+    An empty or unmounted root never empties the index by itself, also when a stray note lies under the
+    point where its file system should be mounted. `missing` counts notes that are indexed and not
+    there; without any, a file system that got another number after a restart is no problem.
     """
     try:
         status = root.stat()
@@ -349,11 +353,25 @@ def root_problem(root: Path, device: int | None, *, indexed: int, on_disk: int) 
         return f"The folder cannot be reached ({error.strerror}); its notes are kept as they were."
     if not stat.S_ISDIR(status.st_mode):
         return "It is no folder any more; its notes are kept as they were."
+    elsewhere = device is not None and status.st_dev != device
+    if elsewhere and missing and on_disk:
+        return (
+            "It lies on another file system than before, and notes are missing there; what is indexed is"
+            " kept until you repair it."
+        )
     if indexed and not on_disk:
-        if device is not None and status.st_dev != device:
+        if elsewhere:
             return "Another file system is mounted there and holds no notes; its notes are kept as they were."
         return "The folder holds no notes any more; what is indexed is kept until you repair it."
     return None
+
+
+def doubtful(root: Path, device: int | None) -> bool:
+    """Whether a note that is absent under a root may be merely out of sight: see `root_problem`."""
+    try:
+        return (device is not None and root.stat().st_dev != device) or not any_note(root)
+    except OSError:
+        return True
 
 
 def any_note(root: Path) -> bool:

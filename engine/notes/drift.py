@@ -99,11 +99,17 @@ async def survey(database: Database, folder: Folder, below: str = "") -> Survey:
         asyncio.to_thread(disk.listing, folder.path, below), _indexed(database, folder, below)
     )
     result = Survey(folder, listing, indexed)
+    await asyncio.to_thread(_compare, result)
     if not below:
         result.problem = disk.root_problem(
-            folder.path, device, indexed=len(indexed), on_disk=len(listing.files)
+            folder.path,
+            device,
+            indexed=len(indexed),
+            on_disk=len(listing.files),
+            missing=len(result.orphaned),
         )
-    await asyncio.to_thread(_compare, result)
+    elif bool(result.orphaned) and await asyncio.to_thread(disk.doubtful, folder.path, device):
+        result.problem = "The root is not as it was: its survey tells."
     await _restamp(database, result)
     return result
 
@@ -199,7 +205,7 @@ async def reconcile(database: Database, folder: Folder, below: str = "") -> tupl
         queued += await jobs.enqueue(
             connection, folder.id, [Wanted(JobKind.DELETE_PATH, path) for path in gone]
         )
-        if files and not below:
+        if files and not below and not result.problem:
             device = folder.path.stat().st_dev if folder.path.exists() else None
             if device is not None:
                 await folders.remember_device(connection, folder.id, device)

@@ -190,11 +190,12 @@ class Worker:
         return again
 
     async def _believable(self, batch: list[Content | Gone]) -> list[Content | Gone]:
-        """Leave out deletions under a root that is missing or empty, unless a human asked for them."""
-        from engine.notes.disk import any_note
+        """Leave out deletions under a root that is missing, empty or another, unless a human asked."""
+        from engine.notes.disk import doubtful
 
-        doubtful = {item.job.root for item in batch if isinstance(item, Gone) and not item.job.confirmed}
-        lost = {root for root in doubtful if not await asyncio.to_thread(any_note, root)}
+        roots = {item.job.root for item in batch if isinstance(item, Gone) and not item.job.confirmed}
+        devices = await self._devices() if roots else {}
+        lost = {root for root in roots if await asyncio.to_thread(doubtful, root, devices.get(str(root)))}
         kept = [
             item
             for item in batch
@@ -204,9 +205,17 @@ class Worker:
             async with self._database.transaction() as connection:
                 await jobs.done(connection, self.name, [item.job.id for item in kept])
             for root in sorted(lost):
-                _log.warning("%s is empty or cannot be reached: what is indexed of it is kept", root)
+                _log.warning(
+                    "%s is empty, cannot be reached or is another: what is indexed of it is kept", root
+                )
         dropped = {item.job.id for item in kept}
         return [item for item in batch if item.job.id not in dropped]
+
+    async def _devices(self) -> dict[str, int | None]:
+        """The file system each root was last seen on."""
+        async with self._database.connection() as connection:
+            cursor = await connection.execute("SELECT path, device FROM folder")
+            return dict(await cursor.fetchall())
 
     async def _write(self, batch: Sequence[Content | Gone]) -> None:
         from psycopg import DatabaseError, OperationalError

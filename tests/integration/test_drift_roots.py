@@ -98,6 +98,37 @@ async def test_an_empty_file_system_in_place_of_the_root_keeps_the_index(mounted
     assert problem.reason.startswith("Another file system is mounted there and holds no notes")
 
 
+async def test_a_stray_note_under_a_mount_that_is_gone_orphans_nothing(mounted: Vault) -> None:
+    mounted.write("README.md", "the disk is not mounted\n")
+    await mounted.notes.ingest(mounted.root / "README.md")
+    await mounted.notes.index_all()
+    assert (await mounted.notes.ingest(mounted.root / "sub")) == 0, "a part is not believed either"
+    await mounted.enqueue("a.md", "sub/b.md")
+    await mounted.notes.work_until_idle(embed=False)
+    assert sorted(await mounted.in_index()) == ["README.md", "a.md", "sub/b.md"]
+    report = await mounted.notes.drift()
+    assert ["another file system than before" in problem.reason for problem in report.problems] == [True]
+    assert report.counts()[DriftCause.ORPHANED] == 2
+    await mounted.notes.index_all()
+    assert (await mounted.notes.drift()).problems != (), "it is not taken for the root by being seen again"
+    assert await mounted.notes.repair() == 2
+    await mounted.notes.work_until_idle(embed=False)
+    assert sorted(await mounted.in_index()) == ["README.md"]
+    assert (await mounted.notes.drift()).problems == ()
+
+
+async def test_a_file_system_with_another_number_is_the_same_root_when_nothing_is_missing(
+    filled: Vault,
+) -> None:
+    await filled.rows("UPDATE folder SET device = device + 1")
+    assert (await filled.notes.drift()).problems == ()
+    await filled.notes.index_all()
+    assert await filled.rows("SELECT device FROM folder") == [(filled.root.stat().st_dev,)]
+    (filled.root / "a.md").unlink()
+    await filled.index()
+    assert sorted(await filled.in_index()) == ["sub/b.md"]
+
+
 async def test_a_folder_that_cannot_be_read_keeps_its_notes(
     filled: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
