@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from contextlib import suppress
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from engine.notes import drift, jobs
+from engine.notes.disk import any_note
 from engine.notes.hints import sort_hints
 from engine.notes.model import Folder, WatchMode, WatchState
 from engine.services import sentence
@@ -104,6 +106,8 @@ class FolderWatcher:
         self._on_survey = on_survey
         self._due: dict[str, list[float]] = {}
         self._due_changed = asyncio.Event()
+        self._problem = False
+        self._surveyed_at = -math.inf
         self._deaths: list[float] = []
         self._fault = ""
         self._shown_at = 0.0
@@ -139,6 +143,9 @@ class FolderWatcher:
             row = await cursor.fetchone()
         reason = f"watched by {row[0]}" if row else "watched by another process"
         self.state = WatchState(self.folder.path, WatchMode.ELSEWHERE, row[1] if row else None, reason)
+        # Its holder queues what differs; what waits for a human is shown here too.
+        if time.monotonic() - self._surveyed_at > self._settings.reconcile_interval:
+            self._take(await drift.survey(self._database, self.folder))
         await asyncio.sleep(ELECTION_WAIT)
 
     async def _hold(self) -> None:
@@ -178,6 +185,8 @@ class FolderWatcher:
                 group.create_task(self._poll(reason, identity))
 
     async def _until_root_stands(self) -> None:
+        if _identity(self.folder.path) is None:
+            self._take(await drift.survey(self._database, self.folder))
         while _identity(self.folder.path) is None:
             await self._show(WatchMode.MISSING, "the folder cannot be reached; its notes are kept")
             await asyncio.sleep(BEAT)
@@ -226,6 +235,8 @@ class FolderWatcher:
         if len(paths) > BURST:
             self._schedule("", (1.0, *SETTLE[1:]))
         hints = await asyncio.to_thread(sort_hints, self.folder.path, paths)
+        if self._problem or (hints.gone and not await asyncio.to_thread(any_note, self.folder.path)):
+            self._schedule("", SETTLE)  # the root fills again, or was emptied: no job will tell
         for relative in hints.folders:
             self._schedule(relative, SETTLE)
         if not hints.wanted and not hints.gone:
@@ -273,9 +284,13 @@ class FolderWatcher:
     async def _survey(self, below: str) -> None:
         result, queued = await drift.reconcile(self._database, self.folder, below)
         if not below:
-            self._on_survey(result)
+            self._take(result)
         if queued:
             _log.info("%s: %d paths queued", self.folder.path / below, queued)
+
+    def _take(self, result: drift.Survey) -> None:
+        self._problem, self._surveyed_at = result.problem is not None, time.monotonic()
+        self._on_survey(result)
 
     async def _beat(self, mode: WatchMode, reason: str) -> None:
         self.state = WatchState(self.folder.path, mode, datetime.now(UTC), reason)

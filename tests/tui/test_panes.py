@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.errors import DatabaseUnavailable
-from engine.notes import Notes
+from engine.notes import Notes, drift
 from engine.notes.model import DriftCause, JobStatus
 from tests.tui.desk import NOON, NOTES, desk, fill_queue, write
 from tui.panes.drift import DriftPane
@@ -359,9 +359,10 @@ async def test_the_inbox_counts_what_waits_and_enter_goes_there(settings: Settin
 
 async def test_the_inbox_goes_to_a_cause_of_drift(settings: Settings, vault: Path):
     async with desk(settings, vault) as screen:
-        await screen.engine.notes.drift()
-        await screen.press("R")
-        assert "Notes not in the index" in screen.text
+        survey = await drift.survey(screen.engine.database, (await screen.engine.notes.folders())[0])
+        screen.engine.notes._standing.surveyed(survey)  # as the watcher does; no walk is asked for
+        await screen.engine.notes._standing.refresh()
+        await screen.until(lambda: "Notes not in the index" in screen.text)
         await screen.press("enter")
         assert screen.pane(DriftPane).cause is DriftCause.NOT_INDEXED
         assert "[+ not indexed 3]" in screen.text
