@@ -201,10 +201,12 @@ class JobsPane(ListPane[JobsSnapshot]):
         """Why a key does nothing now."""
         if action == "jobs.detail" and self.list.current is None:
             return "There is no job here"
+        if action == "jobs.retry" and self.snapshot is None:
+            return "The jobs were not read yet"
         if (
             action == "jobs.retry"
-            and not len(self.marks)
             and self.snapshot
+            and not len(self.marks)
             and not self.snapshot.counts.failed
         ):
             return "No job has failed: there is nothing to retry"
