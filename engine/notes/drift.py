@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CLOCKS_DIFFER = 2.0
 """Seconds by which a file system's time stamps may lag behind the database's clock (FAT: 2 s)."""
 
-_ROWS = "SELECT path, hash, size, mtime_ns, ctime_ns FROM file WHERE folder = %s"
+_ROWS = "SELECT path, hash, size, mtime_ns, ctime_ns, format FROM file WHERE folder = %s"
 _ROWS_BELOW = _ROWS + " AND path >= %s AND path < %s"
 
 _RESTAMP = """
@@ -66,6 +66,8 @@ class Indexed:
 
     hash: bytes
     stamp: disk.Stamp
+    outdated: bool = False
+    """Whether an older program indexed it, which made other chunks or terms of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,9 @@ async def _indexed(database: Database, folder: Folder, below: str) -> tuple[dict
 
 
 def _by_path(rows: Sequence[tuple[Any, ...]]) -> dict[str, Indexed]:
-    return {row[0]: Indexed(row[1], disk.Stamp(row[2], row[3], row[4])) for row in rows}
+    from engine.notes.prepare import FORMAT  # with the tokenizer, which opening a console need not wait for
+
+    return {row[0]: Indexed(row[1], disk.Stamp(row[2], row[3], row[4]), row[5] < FORMAT) for row in rows}
 
 
 def _compare(result: Survey) -> None:
@@ -137,6 +141,8 @@ def _compare(result: Survey) -> None:
         known = indexed.get(path)
         if known is None:
             result.missing.append(path)
+        elif known.outdated:
+            result.changed.append(path)
         elif known.stamp != stamp or not stamp.ctime_ns:
             _compare_content(result, path, known)
     result.orphaned += [path for path in indexed if path not in files and result.listing.covers(path)]
@@ -303,7 +309,9 @@ def _causes(
     for path in result.missing:
         yield DriftCause.NOT_INDEXED, path, "on the disk, not in the index", _since(files.get(path))
     for path in result.changed:
-        yield DriftCause.CHANGED, path, "written since it was indexed", _since(files.get(path))
+        outdated = result.indexed[path].outdated
+        detail = "indexed by an older version" if outdated else "written since it was indexed"
+        yield DriftCause.CHANGED, path, detail, _since(files.get(path))
     for path in result.orphaned:
         yield DriftCause.ORPHANED, path, "in the index, not on the disk", None
     for path, reason in result.listing.unreadable.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.database.bulk import as_json, every
-from engine.notes import jobs
+from engine.notes import jobs, prepare
 from engine.notes.model import FolderId, JobId
 from engine.notes.prepare import Content, Gone, PassageText
 
@@ -30,23 +30,27 @@ _BEGIN = """
         pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))
 """
 
+# Bytes that an older program indexed are as good as unknown. A newer one's are not: two programs on one
+# database shall not undo each other's work for ever.
 _KNOWN_HASHES = """
     SELECT file.folder, file.path, file.hash
     FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)
-    WHERE file.folder = wanted.folder AND file.path = wanted.path
+    WHERE file.folder = wanted.folder AND file.path = wanted.path AND file.format >= %s
 """
 
 _KNOWN_PASSAGES = """
     SELECT passage.id, passage.hash, passage.orphaned_at IS NOT NULL
     FROM json_to_recordset(%s::json) AS wanted (hash text)
-    JOIN passage ON passage.hash = decode(wanted.hash, 'hex')
+    JOIN passage ON passage.hash = decode(wanted.hash, 'hex') AND passage.format = %s
 """
 
 _UPSERT_FILES = """
-    INSERT INTO file (folder, path, hash, size, mtime_ns, ctime_ns)
-    SELECT * FROM unnest(%s::integer[], %s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])
+    INSERT INTO file (folder, path, hash, size, mtime_ns, ctime_ns, format)
+    SELECT *, %s::smallint
+    FROM unnest(%s::integer[], %s::text[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])
     ON CONFLICT (folder, path) DO UPDATE SET hash = excluded.hash, size = excluded.size,
-        mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, indexed_at = now()
+        mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, format = excluded.format,
+        indexed_at = now()
     RETURNING id, folder, path
 """
 
@@ -69,10 +73,23 @@ _DELETE_FILES = """
 """
 
 _INSERT_PASSAGES = """
-    INSERT INTO passage (hash, heading, text, length)
-    SELECT decode(hash, 'hex'), heading, text, length
+    INSERT INTO passage (hash, format, heading, text, length)
+    SELECT decode(hash, 'hex'), %s, heading, text, length
     FROM json_to_recordset(%s::json) AS fresh (hash text, heading text, text text, length integer)
     RETURNING id, hash
+"""
+
+# The same text whose terms an older program made has the vectors already.
+_INHERIT_VECTORS = """
+    INSERT INTO embedding (model, passage, state, priority, vector)
+    SELECT DISTINCT ON (embedding.model, fresh.id)
+        embedding.model, fresh.id, embedding.state, embedding.priority, embedding.vector
+    FROM passage AS fresh
+    JOIN passage AS older ON older.hash = fresh.hash AND older.format <> fresh.format
+    JOIN embedding ON embedding.passage = older.id AND embedding.state = 'embedded'
+    WHERE fresh.id = ANY(%s)
+    ORDER BY embedding.model, fresh.id
+    ON CONFLICT DO NOTHING
 """
 
 _INSERT_CHUNKS = """
@@ -84,6 +101,11 @@ _INSERT_CHUNKS = """
 _ORPHAN = """
     UPDATE passage SET orphaned_at = now()
     WHERE id = ANY(%s) AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
+"""
+
+_ORPHAN_ALL = """
+    UPDATE passage SET orphaned_at = now()
+    WHERE orphaned_at IS NULL AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
 """
 
 _WANT_VECTORS = """
@@ -120,10 +142,10 @@ class Written:
 async def known_hashes(
     connection: AsyncConnection, claimed: Sequence[jobs.Claimed]
 ) -> dict[tuple[int, str], bytes]:
-    """The sha256 the index has of each claimed path that it knows."""
+    """The sha256 the index has of each claimed path that it knows, if not from an older program."""
     cursor = await connection.execute(
         _KNOWN_HASHES,
-        ([job.folder for job in claimed], [job.path for job in claimed]),
+        ([job.folder for job in claimed], [job.path for job in claimed], prepare.FORMAT),
     )
     return {(row[0], row[1]): row[2] for row in await cursor.fetchall()}
 
@@ -200,7 +222,8 @@ async def _passages(
     connection: AsyncConnection, texts: Mapping[bytes, PassageText]
 ) -> tuple[dict[bytes, int], list[bytes]]:
     """The id of every passage, and the hashes of those that are new to the index."""
-    cursor = await connection.execute(_KNOWN_PASSAGES, (await as_json({"hash": key.hex()} for key in texts),))
+    wanted = await as_json({"hash": key.hex()} for key in texts)
+    cursor = await connection.execute(_KNOWN_PASSAGES, (wanted, prepare.TERMS_FORMAT))
     rows = await every(cursor)
     ids = {row[1]: row[0] for row in rows}
     revived = [row[0] for row in rows if row[2]]
@@ -212,8 +235,10 @@ async def _passages(
             {"hash": key.hex(), "heading": text.heading, "text": text.text, "length": text.length}
             for key, text in ((key, texts[key]) for key in fresh)
         )
-        cursor = await connection.execute(_INSERT_PASSAGES, (await as_json(rows_of),))
+        cursor = await connection.execute(_INSERT_PASSAGES, (prepare.TERMS_FORMAT, await as_json(rows_of)))
         ids.update({row[1]: row[0] for row in await every(cursor)})
+        if prepare.TERMS_FORMAT > 1:
+            await connection.execute(_INHERIT_VECTORS, ([ids[key] for key in fresh],))
     return ids, fresh
 
 
@@ -224,6 +249,7 @@ async def _places(
     cursor = await connection.execute(
         _UPSERT_FILES,
         (
+            prepare.FORMAT,
             [item.job.folder for item in contents],
             [item.job.path for item in contents],
             [item.hash for item in contents],
@@ -311,11 +337,5 @@ async def _want_vectors(
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:
     """Remove a folder and all that the index holds of it; the disk is not touched."""
     await connection.execute(_BEGIN)
-    cursor = await connection.execute(
-        "DELETE FROM chunk USING file WHERE file.folder = %s AND chunk.file = file.id"
-        " RETURNING chunk.passage",
-        (folder,),
-    )
-    passages = sorted({row[0] for row in await cursor.fetchall()})
-    await connection.execute("DELETE FROM folder WHERE id = %s", (folder,))
-    await connection.execute(_ORPHAN, (passages,))
+    await connection.execute("DELETE FROM folder WHERE id = %s", (folder,))  # files and places go with it
+    await connection.execute(_ORPHAN_ALL)

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.worker")
 
+FORMAT = 1
+"""How notes are chunked and their terms made: raised whenever either changes, so that what an older
+program indexed is drift and mends itself."""
+
+TERMS_FORMAT = 1
+"""How the terms of a text are made: raised, together with FORMAT, only when that changes. While it stays,
+a text that is chunked as before keeps its passage; when it is raised, the text is posted again."""
+
 PORTION = 4 * 1024 * 1024
 """Bytes of new text after which a batch ends: its terms, counted, take ten times that, and three
 batches are in memory at once (one is prepared, one waits, one is written)."""

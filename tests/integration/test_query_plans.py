@@ -46,12 +46,12 @@ QUERIES: dict[str, tuple[str, Any, str]] = {
     ),
     "known hashes": (
         index._KNOWN_HASHES,
-        ([1, 1], ["d1/n1.md", "d2/n2.md"]),
+        ([1, 1], ["d1/n1.md", "d2/n2.md"], 1),
         "file_folder_path_key",
     ),
     "known passages": (
         index._KNOWN_PASSAGES,
-        (json.dumps([{"hash": "00" * 32}, {"hash": "01" * 32}]),),
+        (json.dumps([{"hash": "00" * 32}, {"hash": "01" * 32}]), 1),
         "passage_hash_key",
     ),
     "orphans": (index._ORPHAN, ([1, 2, 3],), "passage_pkey"),

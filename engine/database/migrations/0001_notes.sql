@@ -20,17 +20,22 @@ CREATE TABLE file (
     mtime_ns bigint NOT NULL,
     -- 0 when the file was so young when it was read that its time stamps cannot vouch for it.
     ctime_ns bigint NOT NULL,
+    format smallint NOT NULL DEFAULT 1,       -- of the program that chunked it: an older one is drift
     indexed_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (folder, path)
 );
 
 CREATE TABLE passage (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    hash bytea NOT NULL UNIQUE CHECK (octet_length(hash) = 32),
+    hash bytea NOT NULL CHECK (octet_length(hash) = 32),
+    -- How its terms were made. A program that makes them otherwise posts the text again as a passage of
+    -- its own, which takes the vectors over.
+    format smallint NOT NULL DEFAULT 1,
     heading text NOT NULL,                    -- titles from the outermost in, one a line
     text text NOT NULL,
     length integer NOT NULL CHECK (length >= 0),   -- terms
-    orphaned_at timestamptz                   -- since when no file holds it
+    orphaned_at timestamptz,                  -- since when no file holds it
+    CONSTRAINT passage_hash_key UNIQUE (hash, format)
 );
 CREATE INDEX passage_orphaned ON passage (id) INCLUDE (length) WHERE orphaned_at IS NOT NULL;
 
