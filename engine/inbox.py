@@ -45,9 +45,27 @@ class Inbox:
         found = [
             InboxItem("failed_jobs", "Notes that could not be indexed", failed, oldest, "jobs"),
             InboxItem("failed_vectors", "Passages the model could not read", vectors, None, "jobs"),
+            *self._faults(),
             *self._drift(),
         ]
         return sorted((item for item in found if item.count), key=lambda item: -item.count)
+
+    def _faults(self) -> list[InboxItem]:
+        """What of this process does not work: each fault by itself, with its reason."""
+        items = [
+            InboxItem(
+                f"service {fault.service}",
+                f"Background service down ({fault.service}): {fault.reason}",
+                1,
+                fault.since,
+                "log",
+            )
+            for fault in self._notes.faults()
+        ]
+        trouble = self._notes.model_trouble
+        if trouble and not any(trouble.startswith(fault.reason) for fault in self._notes.faults()):
+            items.append(InboxItem("model", f"The model makes no vectors: {trouble}", 1, None, "log"))
+        return items
 
     def _drift(self) -> list[InboxItem]:
         report = self._notes.last_drift

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds until a service that fell is started again: doubled at each fall, up to the longest."""
+
+WELL_AFTER = 5.0
+"""Seconds a service that was started again has to run until its fault is forgotten: one that falls again
+and again shall not seem well in between."""
 
 _log = logging.getLogger("noctuary.service")
 
@@ -22,6 +26,10 @@ class Services:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.faults: dict[str, str] = {}
+        self.since: dict[str, datetime] = {}
+        """When the services in `faults` first fell."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when `faults` changed."""
 
     def start(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Keep `run` running under a name; a running one of that name stays."""
@@ -35,24 +43,42 @@ class Services:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for each in names:
+            self._well(each)
 
     async def _keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         pause = FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while True:
             started = loop.time()
+            well = loop.call_later(WELL_AFTER, self._well, name)
             try:
-                return await run()
+                await run()
             # Whatever fells a service is logged in full and shown; the other services go on.
             except Exception as error:  # noqa: BLE001
-                self.faults[name] = sentence(error)
+                self._fell(name, sentence(error))
                 _log.error("%s stopped: %s", name, sentence(error), exc_info=error)
+            else:
+                self._well(name)
+                return
+            finally:
+                well.cancel()
             if loop.time() - started > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, 2 * pause)
-            with suppress(KeyError):
-                del self.faults[name]
+
+    def _fell(self, name: str, reason: str) -> None:
+        before = self.faults.get(name)
+        self.faults[name] = reason
+        self.since.setdefault(name, datetime.now(UTC))
+        if reason != before:
+            self.on_change()
+
+    def _well(self, name: str) -> None:
+        self.since.pop(name, None)
+        if self.faults.pop(name, None) is not None:
+            self.on_change()
 
 
 def first_of(error: BaseException) -> BaseException:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.screen")
 
-TOPICS = ("folder", "file", "job", "embedding", "drift")
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service")
 STATUS_SECONDS = 1.0
 """Between two readings of the status while rows change: it counts the whole index."""
 HEARTBEAT_SECONDS = 15.0

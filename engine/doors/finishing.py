@@ -37,6 +37,7 @@ def summary(status: NotesStatus) -> dict[str, Any]:
         "jobs": status.jobs,
         "embedding": status.embedding,
         "watchers": status.watchers,
+        "faults": status.faults,
     }
 
 
@@ -58,6 +59,9 @@ def sentences(status: NotesStatus) -> list[str]:
         lines.append("`noctuary jobs --status failed` shows why, `noctuary retry` tries again.")
     if status.embedding is not None:
         lines.append(_embedding(status.embedding))
+        if status.embedding.trouble:
+            lines.append(f"The model makes no vectors: {status.embedding.trouble}")
+    lines.extend(f"Background service down ({fault.service}): {fault.reason}" for fault in status.faults)
     return lines
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from engine.notes.model import (
     NotesStatus,
     Preview,
     SearchResult,
+    ServiceFault,
 )
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally
@@ -70,14 +72,17 @@ class Notes:
     def __init__(
         self, database: Database, embedder: Embedder, settings: Settings, services: Services
     ) -> None:
+        from engine.models.embedding.proven import ProvenEmbedder
         from engine.notes.backlog import Backlog
         from engine.notes.search import Searcher
 
+        services.on_change = lambda: database.feed.tell("service")
+        self._model = ProvenEmbedder(embedder, services.on_change)
         self._database = database
         self._settings = settings
         self._services = services
-        self._backlog: Backlog = Backlog(database, embedder)
-        self._searcher: Searcher = Searcher(database, embedder)
+        self._backlog: Backlog = Backlog(database, self._model)
+        self._searcher: Searcher = Searcher(database, self._model)
         self._watchers: dict[FolderId, FolderWatcher] = {}
         self._watching = False
         self._standing = Standing(database, lambda: self._backlog.model)
@@ -248,9 +253,21 @@ class Notes:
             index = await self._index_counts.get(connection, exact=exact)
             embedding = None
             if self._backlog.model is not None:
-                embedding = await self._backlog.progress(connection, exact=exact)
+                progress = await self._backlog.progress(connection, exact=exact)
+                embedding = replace(progress, proven=self._model.proven, trouble=self._model.trouble)
         watchers = tuple(watcher.state for watcher in self._watchers.values())
-        return NotesStatus(watchers, counts, embedding, index)
+        return NotesStatus(watchers, counts, embedding, index, self.faults())
+
+    def faults(self) -> tuple[ServiceFault, ...]:
+        """The background services of this process that fell, the one down the longest first."""
+        held = self._services
+        found = [ServiceFault(name, reason, held.since[name]) for name, reason in held.faults.items()]
+        return tuple(sorted(found, key=lambda fault: fault.since))
+
+    @property
+    def model_trouble(self) -> str:
+        """Why the model made no vector when it was last asked for one; empty when it did."""
+        return self._model.trouble
 
     # Work
 

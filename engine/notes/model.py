@@ -80,7 +80,8 @@ class EmbeddingProgress:
     """The backlog of passages that have no vector of the model in use yet.
 
     `rate` is passages a second over the last minute (0 when idle); `seconds_left` is None when the
-    rate is unknown; `failed` counts passages the model could not embed.
+    rate is unknown; `failed` counts passages the model could not embed. `proven` says that this process
+    made a vector with the model; `trouble` why the last one it asked for was not made.
     """
 
     model: str
@@ -89,6 +90,8 @@ class EmbeddingProgress:
     failed: int = 0
     rate: float = 0.0
     seconds_left: float | None = None
+    proven: bool = False
+    trouble: str = ""
 
     @property
     def total(self) -> int:
@@ -286,6 +289,15 @@ class WatchState:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceFault:
+    """A background service of this process that fell and is started again. `since`: its first fall."""
+
+    service: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class NotesStatus:
     """Everything the status line shows of the notes, in one snapshot."""
 
@@ -293,3 +305,4 @@ class NotesStatus:
     jobs: JobCounts = field(default_factory=JobCounts)
     embedding: EmbeddingProgress | None = None
     index: IndexCounts | None = None
+    faults: tuple[ServiceFault, ...] = ()

@@ -6,13 +6,16 @@ import asyncio
 import itertools
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine import Engine, services
 from engine.activity import ActivityLog
-from engine.notes import watcher
+from engine.models.embedding import bundled
+from engine.notes import Notes, watcher
+from engine.notes.model import Mode
 from engine.services import Services
 from tests.support import eventually
 
@@ -20,22 +23,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from engine.database import Database
     from engine.settings import Settings
+    from tests.integration.vault import AttentiveEmbedder
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(services, "WELL_AFTER", 0.3)
 
 
 async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_meanwhile(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     starts: list[float] = []
+    faults: list[str] = []
     recovered = asyncio.Event()
 
     async def falling() -> None:
         starts.append(asyncio.get_running_loop().time())
+        faults.extend(held.faults.values())
         if len(starts) < 4:
             async with asyncio.TaskGroup() as group:
                 group.create_task(_fall())
@@ -47,7 +55,10 @@ async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_me
     await eventually(lambda: held.faults == {"indexer": "the disk is full"})
     async with asyncio.timeout(5):
         await recovered.wait()
-    assert held.faults == {}
+    assert faults == ["the disk is full"] * 3, "it seems well only after it ran for a while"
+    assert set(held.since) == {"indexer"}
+    await eventually(lambda: not held.faults)
+    assert held.since == {}
     pauses = [later - earlier for earlier, later in itertools.pairwise(starts)]
     assert pauses[0] < pauses[1] < pauses[2], "later and later"
     assert caplog.text.count("indexer stopped: the disk is full") == 3
@@ -119,6 +130,11 @@ async def test_a_watcher_that_falls_does_not_stop_the_worker_and_the_engine_tell
         await engine.notes.add_folder(root)
         await engine.start(embed=False)
         await eventually(lambda: "a fault nobody foresaw" in engine.faults.values())
+        (fault,) = (await engine.notes.status()).faults
+        assert (fault.service, fault.reason) == ("watch-1", "a fault nobody foresaw")
+        (item,) = await engine.inbox.items()
+        assert item.title == "Background service down (watch-1): a fault nobody foresaw"
+        assert (item.pane, item.oldest) == ("log", fault.since)
         (root / "a.md").write_text("owls\n")
         await engine.notes.ingest(root / "a.md")
 
@@ -128,8 +144,59 @@ async def test_a_watcher_that_falls_does_not_stop_the_worker_and_the_engine_tell
         await eventually(found)
     finally:
         await engine.close()
-    assert engine.faults == {} or set(engine.faults) == {"watch-1"}
+    assert engine.faults == {}
     assert any("a fault nobody foresaw" in record.text for record in engine.log.records())
+
+
+async def test_a_model_that_is_not_what_it_says_is_told_and_never_called_well(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundled, "MODEL", replace(bundled.MODEL, sha256="0" * 64))
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.md").write_text("owls\n")
+    engine = await Engine.open(settings)
+    changes = engine.subscribe("service")
+    try:
+        before = (await engine.notes.status()).embedding
+        assert before is not None
+        assert (before.proven, before.trouble) == (False, "")
+        await engine.notes.add_folder(root)
+        await engine.start()
+        async with asyncio.timeout(20):
+            await anext(changes)
+
+        async def told() -> bool:
+            status = await engine.notes.status()
+            return bool(status.embedding and status.embedding.trouble and status.faults)
+
+        await eventually(told)
+        status = await engine.notes.status()
+        assert status.embedding is not None
+        assert not status.embedding.proven
+        assert "sha256" in status.embedding.trouble
+        assert [fault.service for fault in status.faults] == ["embedder"]
+        (item,) = await engine.inbox.items()
+        assert "sha256" in item.title
+    finally:
+        await engine.close()
+
+
+async def test_a_model_is_called_well_after_a_vector_was_made(
+    database: Database, settings: Settings, embedder: AttentiveEmbedder
+) -> None:
+    held = Services()
+    notes = Notes(database, embedder, settings, held)
+    await notes.prepare()
+    changes = database.feed.subscribe("service")
+    status = (await notes.status()).embedding
+    assert status is not None
+    assert not status.proven
+    await notes.search("owls", mode=Mode.VECTOR)
+    status = (await notes.status()).embedding
+    assert status is not None
+    assert status.proven
+    assert list(changes._waiting) == ["service"]
 
 
 @pytest.fixture

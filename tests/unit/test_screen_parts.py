@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from engine.errors import DatabaseUnavailable
-from engine.notes.model import EmbeddingProgress, IndexCounts, JobCounts, NotesStatus, WatchMode, WatchState
+from engine.notes.model import (
+    EmbeddingProgress,
+    IndexCounts,
+    JobCounts,
+    NotesStatus,
+    ServiceFault,
+    WatchMode,
+    WatchState,
+)
 from tui.ages import age, duration
 from tui.paths import complete
 from tui.text import cell, content, cut, cut_path, line
@@ -91,7 +99,10 @@ def _watcher(mode: WatchMode = WatchMode.EVENTS, beat: datetime | None = NOW) ->
 
 
 STATUS = NotesStatus(
-    (_watcher(),), JobCounts(2, 1, 9, 4), EmbeddingProgress("all-MiniLM", 61, 39), IndexCounts(1, 14388, 0, 0)
+    (_watcher(),),
+    JobCounts(2, 1, 9, 4),
+    EmbeddingProgress("all-MiniLM", 61, 39, proven=True),
+    IndexCounts(1, 14388, 0, 0),
 )
 
 
@@ -122,6 +133,23 @@ def test_the_status_line_does_not_tick_but_changes_once_a_watcher_is_silent():
 def test_the_status_line_tells_how_folders_are_watched(watchers, text):
     health = Health(status=replace(STATUS, watchers=watchers))
     assert status_text(health, NOW, wide=False).plain.startswith(f" {text} │")
+
+
+def test_the_status_line_tells_what_fell_first_and_whether_the_model_works():
+    fault = ServiceFault("worker", "the disk is full", NOW)
+    fallen = replace(STATUS, faults=(fault,))
+    assert status_text(Health(status=fallen), NOW, wide=False).plain.startswith(" ✗ worker down │ ◉ events")
+    fallen = replace(STATUS, faults=(fault, replace(fault, service="drift")))
+    assert status_text(Health(status=fallen), NOW, wide=False).plain.startswith(" ✗ 2 services down │")
+    untried = EmbeddingProgress("all-MiniLM", 61, 39)
+    text = status_text(Health(status=replace(STATUS, embedding=untried)), NOW, wide=False).plain
+    assert "│ model idle │" in text
+    assert "✓" not in text.split("│")[4]
+    broken = replace(untried, trouble="Its sha256 is another.")
+    for wide, name in ((False, "model"), (True, "all-MiniLM")):
+        status = replace(STATUS, embedding=broken)
+        assert f"│ ✗ {name} fails │" in status_text(Health(status=status), NOW, wide=wide).plain
+    assert embedding_line(broken).plain == "✗ Its sha256 is another."
 
 
 def test_the_status_line_tells_that_there_is_no_folder():

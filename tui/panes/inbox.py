@@ -24,7 +24,7 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
     number = 1
     title = "Inbox"
     scope = "inbox"
-    topics = frozenset({"folder", "job", "file", "embedding", "drift"})
+    topics = frozenset({"folder", "job", "file", "embedding", "drift", "service"})
     hints = ("list.open", "list.refresh", "app.add-folder", "app.palette")
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Count", 7, right=True),

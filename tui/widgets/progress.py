@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui.ages import duration
-from tui.text import line
+from tui.text import line, plain
 
 if TYPE_CHECKING:
     from engine.notes.model import EmbeddingProgress
@@ -33,6 +33,8 @@ def embedding_line(progress: EmbeddingProgress | None) -> Content:
     failed = (
         (f" · ✗ {progress.failed:,} could not be embedded", "$text-error") if progress.failed else ("", "")
     )
+    if progress.trouble:
+        return Content.assemble((f"✗ {plain(progress.trouble)}", "$text-error"), failed)
     if not progress.pending:
         done = line(f"Embedding: all {progress.embedded:,} passages have vectors ({progress.model})", "dim")
         return Content.assemble(done, failed)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from engine.errors import DatabaseUnavailable, NoctuaryError
-from engine.notes.model import NotesStatus, WatchMode, WatchState
+from engine.notes.model import EmbeddingProgress, NotesStatus, WatchMode, WatchState
 from tui.text import count, line
 from tui.widgets.label import Label
 
@@ -67,11 +67,20 @@ def _notes(status: NotesStatus | None, now: datetime, *, wide: bool) -> list[Con
     if status is None:
         return []
     return [
+        *_faults(status),
         _watching(status, now),
         _queue(status),
         line(count(status.index.files, "note") if status.index is not None else "… notes"),
         *_vectors(status, wide=wide),
     ]
+
+
+def _faults(status: NotesStatus) -> list[Content]:
+    """What fell stands first, where no narrow screen cuts it off."""
+    if not status.faults:
+        return []
+    one = status.faults[0].service if len(status.faults) == 1 else count(len(status.faults), "service")
+    return [line(f"✗ {one} down", "$text-error")]
 
 
 def _watching(status: NotesStatus, now: datetime) -> Content:
@@ -118,7 +127,15 @@ def _vectors(status: NotesStatus, *, wide: bool) -> list[Content]:
     percent = progress.embedded * 100 // max(progress.total, 1)
     vectors = f"vectors {percent}%" if progress.pending else "vectors ✓"
     failed = (f" ✗ {progress.failed:,}", "$text-error") if progress.failed else ""
-    return [Content.assemble(vectors, failed), line(progress.model if wide else "model ✓")]
+    return [Content.assemble(vectors, failed), _model(progress, wide=wide)]
+
+
+def _model(progress: EmbeddingProgress, *, wide: bool) -> Content:
+    """`✓` only after a vector was really made."""
+    name = progress.model if wide else "model"
+    if progress.trouble:
+        return line(f"✗ {name} fails", "$text-error")
+    return line(f"{name} ✓") if progress.proven else line(f"{name} idle", "dim")
 
 
 def _database(health: Health, *, wide: bool) -> Content:
