@@ -33,6 +33,11 @@ def _array(rows: Iterable[Mapping[str, object]]) -> str:
     return "[" + ",".join([_encode(row) for row in rows]) + "]"
 
 
+def array(ids: Iterable[int]) -> str:
+    """Ids for a parameter with the cast `::integer[]`: many, where the driver's own lists are for few."""
+    return f"{{{','.join(map(str, ids))}}}"
+
+
 async def every(cursor: AsyncCursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """All rows of a result."""
     rows: list[tuple[Any, ...]] = []

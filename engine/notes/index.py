@@ -337,5 +337,9 @@ async def _want_vectors(
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:
     """Remove a folder and all that the index holds of it; the disk is not touched."""
     await connection.execute(_BEGIN)
-    await connection.execute("DELETE FROM folder WHERE id = %s", (folder,))  # files and places go with it
+    # All at once: the foreign keys would see to the places too, but file by file.
+    await connection.execute(
+        "DELETE FROM chunk USING file WHERE file.folder = %s AND chunk.file = file.id", (folder,)
+    )
+    await connection.execute("DELETE FROM folder WHERE id = %s", (folder,))
     await connection.execute(_ORPHAN_ALL)

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.database.bulk import array
 from engine.notes.backlog import vector_text
 from engine.notes.scope import unpacked
 from engine.text.ranking import POSTING, Bm25
@@ -70,14 +71,14 @@ _NEAREST = """
         embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) AS distance
     FROM embedding
     WHERE embedding.model = {model} AND embedding.state = 'embedded'
-        AND (%(only)s::integer[] IS NULL OR embedding.passage = ANY(%(only)s))
+        AND (%(only)s::integer[] IS NULL OR embedding.passage = ANY(%(only)s::integer[]))
         AND EXISTS (SELECT FROM passage WHERE passage.id = embedding.passage AND passage.orphaned_at IS NULL)
     ORDER BY embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) LIMIT %(limit)s
 """
 
 _EXACT = """
     SELECT passage, vector <=> %(query)s::halfvec AS distance FROM embedding
-    WHERE model = %(model)s AND state = 'embedded' AND passage = ANY(%(only)s)
+    WHERE model = %(model)s AND state = 'embedded' AND passage = ANY(%(only)s::integer[])
     ORDER BY distance, passage LIMIT %(limit)s
 """
 
@@ -180,6 +181,7 @@ async def by_vector(
     wanted = vector_text(query.tolist())
     if only is not None and len(only) <= EXACT_WITHIN:
         return await distances(connection, identity, query, only.tolist(), limit)
+    within = None if only is None else await asyncio.to_thread(lambda: array(only.tolist()))
     await connection.execute(
         "SELECT set_config('hnsw.iterative_scan', 'strict_order', true),"
         " set_config('hnsw.ef_search', %s, true),"
@@ -188,7 +190,7 @@ async def by_vector(
     )
     cursor = await connection.execute(
         nearest_statement(identity, dimension).encode(),
-        {"query": wanted, "only": None if only is None else only.tolist(), "limit": limit},
+        {"query": wanted, "only": within, "limit": limit},
     )
     # The walk goes by the index's own rounded vectors, so its order is off by the last digits.
     found = [(row[0], float(row[1])) for row in await cursor.fetchall()]
@@ -209,6 +211,6 @@ async def distances(
     if not only:
         return []
     cursor = await connection.execute(
-        _EXACT, {"query": vector_text(query.tolist()), "model": model, "only": list(only), "limit": limit}
+        _EXACT, {"query": vector_text(query.tolist()), "model": model, "only": array(only), "limit": limit}
     )
     return [(row[0], float(row[1])) for row in await cursor.fetchall()]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine.database.bulk import array, every
 from engine.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -17,51 +20,90 @@ if TYPE_CHECKING:
 
 
 # Packed numbers, not rows: eighty thousand rows cost fifty milliseconds, their bytes cost three.
-_BY_FILES = "SELECT string_agg(int4send(passage), ''::bytea) FROM chunk WHERE file = ANY(%(files)s)"
-_BY_HEADING = """
+_PASSAGES = """
     SELECT string_agg(int4send(chunk.passage), ''::bytea)
-    FROM chunk JOIN passage ON passage.id = chunk.passage
-    WHERE (%(files)s::integer[] IS NULL OR chunk.file = ANY(%(files)s))
-        AND position(lower(%(heading)s) IN lower(passage.heading)) > 0
+    FROM chunk JOIN file ON file.id = chunk.file
+    WHERE (%(root)s::integer IS NULL OR file.folder = %(root)s)
+        AND (%(below)s = '' OR starts_with(file.path, %(below)s))
+        AND (%(files)s::integer[] IS NULL OR file.id = ANY(%(files)s::integer[]))
 """
+_BY_HEADING = """
+        AND EXISTS (SELECT FROM passage WHERE passage.id = chunk.passage
+            AND position(lower(%(heading)s) IN lower(passage.heading)) > 0)
+"""
+_WITHIN = """
+    FROM file
+    WHERE (%(root)s::integer IS NULL OR folder = %(root)s)
+        AND (%(below)s = '' OR starts_with(path, %(below)s))
+"""
+# Ids only grow, so the same number of files with the same last one are the same files.
+_STATE = "SELECT count(*), max(id)" + _WITHIN
+_PATHS = "SELECT id, path" + _WITHIN
+
+_SPECIAL = re.compile(r"[*?\[\\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a search is held to: None means everything."""
+    """What a search is held to. `passages` is None when that is everything.
 
-    files: tuple[int, ...] | None
+    `places` are the conditions on a passage's place, parameters of a statement: `root` (a folder's id or
+    None), `below` (how a path begins, '' for any) and `files` (ids for a cast to integer[], or None).
+    """
+
+    places: Mapping[str, int | str | None]
     passages: NDArray[np.int32] | None
 
 
-EVERYTHING = Scope(None, None)
+EVERYTHING = Scope({"root": None, "below": "", "files": None}, None)
 
 
-async def resolve(
-    connection: AsyncConnection, *, folder: Path | None, path_glob: str | None, heading: str | None
-) -> Scope:
-    """The files and passages that the filters let through.
+class Scopes:
+    """Resolves filters. The files of the last glob are remembered: as-you-type asks at every key."""
 
-    `path_glob` reads like a line of `.gitignore`: `*.md` at any depth, `/a.md` at the root, `projects/`
-    and all below it, `**` for any folders. `heading` is a part of any heading above the passage.
+    def __init__(self) -> None:
+        self._last: tuple[tuple[object, ...], str] | None = None
 
-    Raises:
-        QueryError: the folder is not indexed or the glob is no pattern.
-    """
+    async def resolve(
+        self, connection: AsyncConnection, *, folder: Path | None, path_glob: str | None, heading: str | None
+    ) -> Scope:
+        """The files and passages that the filters let through.
+
+        `path_glob` reads like a line of `.gitignore`: `*.md` at any depth, `/a.md` at the root, `projects/`
+        and all below it, `**` for any folders. `heading` is a part of any heading above the passage.
+
+        Raises:
+            QueryError: the folder is not indexed or the glob is no pattern.
+        """
+        if folder is None and path_glob is None and heading is None:
+            return EVERYTHING
+        root, below = (None, "") if folder is None else await _root_of(connection, folder)
+        places = {"root": root, "below": below and below + "/", "files": None}
+        if path_glob is not None:
+            places["files"] = await self._files(connection, places, path_glob)
+        statement = _PASSAGES if heading is None else _PASSAGES + _BY_HEADING
+        cursor = await connection.execute(statement, {**places, "heading": (heading or "").replace("\0", "")})
+        row = await cursor.fetchone()
+        return Scope(places, await asyncio.to_thread(_distinct, row[0] if row else None))
+
+    async def _files(
+        self, connection: AsyncConnection, places: Mapping[str, int | str | None], path_glob: str
+    ) -> str:
+        """The files that match, as a parameter."""
+        within = {"root": places["root"], "below": places["below"] or _beginning(path_glob)}
+        cursor = await connection.execute(_STATE, within)
+        asked = (path_glob, *places.values(), *(await cursor.fetchone() or ()))
+        if self._last is None or self._last[0] != asked:
+            rows = await every(await connection.execute(_PATHS, within))
+            matching = await asyncio.to_thread(_matching, rows, path_glob)
+            self._last = asked, await asyncio.to_thread(array, matching)
+        return self._last[1]
+
+
+def _distinct(ids: bytes | None) -> NDArray[np.int32]:
     import numpy as np
 
-    if folder is None and path_glob is None and heading is None:
-        return EVERYTHING
-    files: list[int] | None = None
-    if folder is not None or path_glob is not None:
-        files = await _files(connection, folder, path_glob)
-    statement = _BY_FILES if heading is None else _BY_HEADING
-    cursor = await connection.execute(
-        statement, {"files": files, "heading": (heading or "").replace("\0", "")}
-    )
-    row = await cursor.fetchone()
-    passages = np.unique(unpacked(row[0] if row else None))
-    return Scope(None if files is None else tuple(files), passages)
+    return np.unique(unpacked(ids))
 
 
 def unpacked(ids: bytes | None) -> NDArray[np.int32]:
@@ -71,21 +113,12 @@ def unpacked(ids: bytes | None) -> NDArray[np.int32]:
     return np.frombuffer(ids or b"", dtype=">i4").astype(np.int32)
 
 
-async def _files(connection: AsyncConnection, folder: Path | None, path_glob: str | None) -> list[int]:
-    root = None
-    below = ""
-    if folder is not None:
-        root, below = await _root_of(connection, folder)
-    cursor = await connection.execute(
-        "SELECT file.id, file.path FROM file WHERE %(root)s::integer IS NULL OR file.folder = %(root)s",
-        {"root": root},
-    )
-    rows = await cursor.fetchall()
-    if below:
-        rows = [row for row in rows if row[1].startswith(below + "/")]
-    if path_glob is None:
-        return [row[0] for row in rows]
-    return _matching(rows, path_glob)
+def _beginning(path_glob: str) -> str:
+    """The folders with which every path that a glob matches begins: '' when it may match anywhere."""
+    literal = _SPECIAL.split(path_glob.rstrip(" "), maxsplit=1)[0]
+    anchored = "/" in path_glob.strip(" ")[:-1]
+    # What is not printable may be nothing the database can take.
+    return literal[: literal.rfind("/") + 1].lstrip("/") if anchored and literal.isprintable() else ""
 
 
 async def _root_of(connection: AsyncConnection, folder: Path) -> tuple[int, str]:

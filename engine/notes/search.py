@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import ModelError, QueryError
 from engine.notes import lists
 from engine.notes.model import Citation, Explanation, Mode, SearchResult
-from engine.notes.scope import Scope, resolve
+from engine.notes.scope import Scope, Scopes
 from engine.text import ranking
 from engine.text.tokens import Query, match_spans, parse_query
 
@@ -37,7 +37,10 @@ _PLACES = """
         SELECT file.path, folder.path AS folder, chunk.line_start, chunk.line_end,
             count(*) OVER () - 1 AS copies
         FROM chunk JOIN file ON file.id = chunk.file JOIN folder ON folder.id = file.folder
-        WHERE chunk.passage = passage.id AND (%(files)s::integer[] IS NULL OR chunk.file = ANY(%(files)s))
+        WHERE chunk.passage = passage.id
+            AND (%(root)s::integer IS NULL OR file.folder = %(root)s)
+            AND (%(below)s = '' OR starts_with(file.path, %(below)s))
+            AND (%(files)s::integer[] IS NULL OR file.id = ANY(%(files)s::integer[]))
         ORDER BY file.mtime_ns DESC, file.id, chunk.position LIMIT 1
     ) AS place ON true
     WHERE passage.id = ANY(%(passages)s)
@@ -64,6 +67,7 @@ class Searcher:
     def __init__(self, database: Database, embedder: Embedder) -> None:
         self._database = database
         self._embedder = embedder
+        self._scopes = Scopes()
         self.model: tuple[int, int] | None = None
 
     async def warm(self) -> None:
@@ -106,7 +110,7 @@ class Searcher:
     async def _answer(
         self, connection: AsyncConnection, asked: Asked, query: Query, vector: Vectors | None
     ) -> tuple[Citation, ...]:
-        scope = await resolve(
+        scope = await self._scopes.resolve(
             connection, folder=asked.folder, path_glob=asked.path_glob, heading=asked.heading
         )
         only = scope.passages
@@ -166,10 +170,7 @@ class Searcher:
         """Each hit at the place where it stands: in the newest file, when it stands in several."""
         cursor = await connection.execute(
             _PLACES,
-            {
-                "passages": [hit.id for hit in hits],
-                "files": None if scope.files is None else list(scope.files),
-            },
+            {"passages": [hit.id for hit in hits], **scope.places},
         )
         places = {row[0]: row[1:] for row in await cursor.fetchall()}
         return tuple(

@@ -11,6 +11,7 @@ import pytest
 
 from engine.notes import backlog, drift, index, jobs, lists, search
 from engine.notes.backlog import vector_text
+from engine.notes.scope import EVERYTHING
 from tests.integration.bulk import DIMENSION, VECTORS
 
 if TYPE_CHECKING:
@@ -34,8 +35,12 @@ QUERIES: dict[str, tuple[str, Any, str]] = {
         {"query": VECTOR, "model": 1, "only": list(range(1, 500)), "limit": 100},
         "embedding_pkey",
     ),
-    "places": (search._PLACES, {"passages": list(range(1, 11)), "files": None}, "chunk_passage"),
-    "places within files": (search._PLACES, {"passages": [1, 2], "files": [1, 2, 3]}, "chunk_passage"),
+    "places": (search._PLACES, {"passages": list(range(1, 11)), **EVERYTHING.places}, "chunk_passage"),
+    "places within files": (
+        search._PLACES,
+        {"passages": [1, 2], **EVERYTHING.places, "files": "{1,2,3}"},
+        "chunk_passage",
+    ),
     "backlog": (backlog._NEXT, (1, 32), "embedding_backlog"),
     "store a vector": (backlog._STORE, ([4001, 4002], [VECTOR, VECTOR], 1), "embedding_pkey"),
     "drift below a folder": (drift._ROWS_BELOW, (1, "d7/", "d70"), "file_folder_path_key"),

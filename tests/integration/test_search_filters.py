@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psycopg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pgvector.psycopg import register_vector_async
 
+from engine.database.bulk import every
 from engine.errors import QueryError
-from engine.notes import lists
+from engine.notes import index, lists, scope
 from engine.notes.model import Mode
 from tests.integration.bulk import DIMENSION, VECTORS
 
@@ -170,3 +174,66 @@ async def test_the_walk_finds_nearly_all_of_the_nearest_and_no_orphan(
         assert not any(identity % 1000 == 0 for identity, _ in found)
         hits += len({identity for identity, _ in found} & {identity for identity, _ in exact})
     assert hits >= 97, f"{hits} of 100"
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "b", "*", "**", "?", "[ab]", "\\a", " ", "/", "!", "#", ".md"]), max_size=6
+    ),
+    st.lists(st.sampled_from(["a", "b", "ab", " ", "a.md", "!a"]), min_size=1, max_size=4),
+)
+def test_a_glob_begins_with_what_every_path_it_matches_begins_with(glob: list[str], path: list[str]) -> None:
+    pattern, name = "".join(glob), "/".join(path)
+    try:
+        matching = scope._matching([(1, name)], pattern)
+    except QueryError:
+        return
+    assert not matching or name.startswith(scope._beginning(pattern))
+
+
+async def test_typing_on_under_a_glob_reads_the_paths_again_only_when_files_came_or_went(
+    filed: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    async def counted(cursor: Any) -> list[tuple[Any, ...]]:
+        read.append(1)
+        return await every(cursor)
+
+    monkeypatch.setattr(scope, "every", counted)
+    for query in ("com", "comm", "common"):
+        assert await filed.found(query, path_glob="projects/*.md", prefix=True) == ["projects/b.md"]
+    assert len(read) == 1
+    await filed.save("projects/new.md", "common too\n")
+    assert sorted(await filed.found("common", path_glob="projects/*.md")) == [
+        "projects/b.md",
+        "projects/new.md",
+    ]
+    (filed.root / "projects/b.md").unlink()
+    await filed.index()
+    assert await filed.found("common", path_glob="projects/*.md") == ["projects/new.md"]
+    assert await filed.found("common", path_glob="other/**") == ["other/projects/d.md"]
+
+
+async def test_a_filter_by_folder_costs_no_list_of_files(filed: Vault) -> None:
+    async with filed.database.connection() as connection:
+        found = await scope.Scopes().resolve(
+            connection, folder=filed.root / "projects", path_glob=None, heading=None
+        )
+    assert found.places == {"root": filed.folder.id, "below": "projects/", "files": None}
+    assert found.passages is not None
+    assert len(found.passages) == 2
+
+
+async def test_a_folder_is_forgotten_without_its_passages_passing_through_this_process(
+    filed: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> None:
+        raise AssertionError("rows were fetched")
+
+    async with filed.database.transaction() as connection:
+        monkeypatch.setattr(psycopg.AsyncCursor, "fetchall", refused)
+        await index.forget_folder(connection, filed.folder.id)
+        monkeypatch.undo()
+    await filed.check()
+    assert await filed.passages() == {}

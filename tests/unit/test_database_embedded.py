@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.database.embedded import locate, tuning
+from engine.database.embedded import locate, starting, tuning
 from engine.database.embedded.account import Account, account_for
 from engine.database.embedded.flock import FileLock, exclusive
 from engine.database.embedded.process import is_server, last_words, rotate
@@ -235,6 +236,26 @@ def test_programs_out_of_reach_are_copied_once(
     programs.parents[2].chmod(0o777)
     with pytest.raises(DatabaseUnavailable, match="can be written by others"):
         locate.programs_for(account)
+
+
+async def test_finding_and_giving_do_not_hold_up_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both may walk, copy and wait for a process."""
+    threads = []
+
+    def found(_: Account) -> Path:
+        threads.append(threading.current_thread())
+        return tmp_path / "nowhere"
+
+    monkeypatch.setattr(starting, "programs_for", found)
+    monkeypatch.setattr(starting, "give", lambda *_: threads.append(threading.current_thread()))
+    with pytest.raises(DatabaseUnavailable):
+        await starting.ensure_cluster(tmp_path / "new", lambda _: None)
+    with pytest.raises(DatabaseUnavailable):
+        await starting.ensure_running(tmp_path / "new", tmp_path / "log", lambda _: None)
+    assert len(threads) == 3
+    assert threading.main_thread() not in threads
 
 
 def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,7 @@ class DriftPane(ListPane[DriftReport]):
         when = clock(snapshot.at, self.host.now())
         text = f" · with “{self.filter_text}”" if self.filter_text else ""
         stale = " · jobs ran since" if self.dirty else ""
-        rows = count(len(self._matching(snapshot)), "row")
+        rows = count(len(self.list.rows), "row")
         files = f"{snapshot.files_on_disk:,} on disk, {snapshot.files_in_index:,} in the index"
         return line(f"{rows}{text}{self.marked()} · {files} · compared {when}{stale}", "dim")
 

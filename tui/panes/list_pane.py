@@ -115,7 +115,7 @@ class ListPane(Pane[S]):
         self.show_detail()
 
     def redraw(self) -> None:
-        """Draw the last snapshot again, for what depends on the clock or on the marks."""
+        """Draw the last snapshot again, for what depends on the clock."""
         if self.snapshot is not None:
             self.show(self.snapshot)
 
@@ -193,7 +193,7 @@ class ListPane(Pane[S]):
             self._close_filter()
         elif len(self.marks):
             self.marks.clear()
-            self.redraw()
+            self._marks_changed()
 
     def do_next_match(self) -> None:
         """The next row that matches the last filter."""
@@ -224,19 +224,24 @@ class ListPane(Pane[S]):
         row = self.list.current
         if row is not None:
             self.marks.toggle(row.key)
-            self.redraw()
+            self._marks_changed()
             self.list.move_to(self.list.cursor + 1)
 
     def do_mark_all(self) -> None:
         """Mark all rows shown, or none."""
         self.marks.toggle_all(row.key for row in self.list.rows)
-        self.redraw()
+        self._marks_changed()
 
     def do_unmark(self) -> None:
         """Take the last change of the marks back."""
         if not self.marks.undo():
             self.flash("Nothing to undo: no marks were changed")
-        self.redraw()
+        self._marks_changed()
+
+    def _marks_changed(self) -> None:
+        """The rows stay as they are, and the list shows their marks; only the count is said anew."""
+        if self.snapshot is not None:
+            self._summary.put(self.summary(self.snapshot))
 
     def chosen(self) -> tuple[str, ...]:
         """Keys of the marks, else of the row under the cursor."""

@@ -79,7 +79,7 @@ async def ensure_cluster(folder: Path, on_state: OnState) -> None:
     account = account_for(folder)
     if not cluster.exists(folder):
         on_state("making the database")
-        await cluster.make(folder, programs_for(account), account)
+        await cluster.make(folder, await asyncio.to_thread(programs_for, account), account)
 
 
 async def ensure_running(folder: Path, log: Path, on_state: OnState) -> None:
@@ -161,8 +161,8 @@ async def _comes_up(address: Address, folder: Path, serving: FileLock, on_state:
 
 async def _launch(address: Address, folder: Path, log: Path, serving: FileLock, on_state: OnState) -> None:
     account = account_for(folder)
-    programs = programs_for(account)
-    give(folder, account)
+    programs = await asyncio.to_thread(programs_for, account)
+    await asyncio.to_thread(give, folder, account)
     process.reaped(folder)
     process.rotate(log)
     process.set_aside(folder)
