@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 MAINTENANCE_INTERVAL = 60.0
 """Seconds between looks at what wants tidying: lapsed leases, old jobs, small segments."""
 
+FIRST_MAINTENANCE = 30.0
+"""Seconds after the start until the first of these looks: the first search shall not compete with it."""
+
 PROGRESS_INTERVAL = 0.25
 """Seconds between reports to a caller that waits for the work to be done."""
 
@@ -293,19 +296,21 @@ class Notes:
     async def work_until_idle(
         self, on_progress: Callable[[NotesStatus], None] | None = None, *, embed: bool = True
     ) -> None:
-        """Do all waiting jobs, then (with `embed`) all waiting vectors, and return."""
+        """Do all waiting jobs, then (with `embed`) all waiting vectors, tidy up, and return."""
+        from engine.notes import upkeep
         from engine.notes.worker import Worker
 
         worker = Worker(self._database, lease=self._settings.lease_seconds, model=lambda: self._backlog.model)
         while True:
             await self._reporting(worker.run_until_idle(), on_progress)
             if not embed:
-                return
+                break
             await self._backlog.fill()
             await self._reporting(self._backlog.run_until_idle(), on_progress)
             async with self._database.connection() as connection:
                 if not await jobs.waiting(connection, within=jobs.MOMENT):
-                    return  # otherwise a note was saved meanwhile, and the vectors waited for its words
+                    break  # otherwise a note was saved meanwhile, and the vectors waited for its words
+        await upkeep.once(self._database)  # where no console ever runs, nobody else does it
 
     async def _reporting(
         self, work: Coroutine[None, None, None], on_progress: Callable[[NotesStatus], None] | None
@@ -373,6 +378,7 @@ class Notes:
     async def _maintain(self) -> None:
         from engine.notes import upkeep
 
+        await asyncio.sleep(FIRST_MAINTENANCE)
         while True:
             await upkeep.once(self._database)
             await asyncio.sleep(MAINTENANCE_INTERVAL)

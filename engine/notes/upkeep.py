@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psycopg
+
+from engine.database.bulk import every
 from engine.notes import jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from psycopg import AsyncConnection
 
@@ -24,6 +27,18 @@ SMALL_SEGMENT = 20_000
 KEEP_ORPHANS = "7 days"
 """How long a passage that no file holds any more is kept: text that comes back needs no new vector."""
 
+PURGE_SHARE = 0.05
+"""Share of overdue passages from which on removing them pays at once; fewer wait a day for company."""
+
+PURGE_PORTION = 500
+"""Passages removed in one transaction, while which no note can be written."""
+
+TERMS_PORTION, STORE_BYTES = 500, 256 * 1024
+"""Posting lists (and their bytes) read or written at a time."""
+
+Posting = tuple[str, int, bytes]
+"""A row of the keyword index: term, segment, packed postings."""
+
 _log = logging.getLogger("noctuary.upkeep")
 
 _MERGE = """
@@ -32,10 +47,33 @@ _MERGE = """
     FROM posting WHERE segment = ANY(%(merged)s) GROUP BY term
 """
 
-_GONE = """
-    DELETE FROM passage WHERE orphaned_at < now() - %s::interval
+# The passages in all are those of the segments: counting them would cost more than the rest.
+_WORTH_IT = """
+    SELECT count(*) > %(share)s * (SELECT coalesce(sum(passages), 0) FROM segment)
+        OR min(orphaned_at) < now() - %(keep)s::interval - interval '1 day'
+    FROM passage WHERE orphaned_at < now() - %(keep)s::interval
+"""
+
+_OVERDUE = """
+    SELECT id, length, heading, text, format FROM passage WHERE orphaned_at < now() - %s::interval
         AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
-    RETURNING id, length
+    ORDER BY format, id LIMIT %s
+"""
+
+_GONE = """
+    DELETE FROM passage WHERE id = ANY(%s) AND orphaned_at IS NOT NULL
+        AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
+"""
+
+_THIN = """
+    UPDATE posting SET data = thinned.data
+    FROM unnest(%s::text[], %s::integer[], %s::bytea[]) AS thinned (term, segment, data)
+    WHERE posting.term = thinned.term AND posting.segment = thinned.segment
+"""
+
+_DROP = """
+    DELETE FROM posting USING unnest(%s::text[], %s::integer[]) AS empty (term, segment)
+    WHERE posting.term = empty.term AND posting.segment = empty.segment
 """
 
 
@@ -46,11 +84,10 @@ async def once(database: Database) -> None:
         await jobs.prune(connection)
         if await jobs.waiting(connection):
             return  # a first indexing writes segments faster than it pays to merge them
-    # Each in a transaction of its own: merging takes long, and purging locks writers out.
-    for tidy in (purge, merge_segments):
-        async with database.transaction() as connection:
-            if await _may_tidy(connection):
-                await tidy(connection)
+    await purge(database)
+    async with database.transaction() as connection:
+        if await _may_tidy(connection):
+            await merge_segments(connection)
 
 
 async def _may_tidy(connection: AsyncConnection) -> bool:
@@ -89,64 +126,129 @@ async def _replace(connection: AsyncConnection, merged: Sequence[int]) -> None:
     await connection.execute("DELETE FROM segment WHERE id = ANY(%s)", (list(merged),))
 
 
-async def purge(connection: AsyncConnection) -> int:
+async def purge(database: Database) -> int:
     """Remove passages that no file has held for KEEP_ORPHANS, with their vectors and postings.
 
-    Returns how many. The index lock keeps a writer from reviving one of them meanwhile.
+    Nothing is done until they are many, or the first of them is overdue for a day. They go in portions,
+    a transaction each, so that no writer waits long. Returns how many were removed.
     """
-    cursor = await connection.execute(
-        "SELECT EXISTS (SELECT FROM passage WHERE orphaned_at < now() - %s::interval)", (KEEP_ORPHANS,)
-    )
-    row = await cursor.fetchone()
-    if not row or not row[0]:
+    async with database.connection() as connection:
+        cursor = await connection.execute(_WORTH_IT, {"keep": KEEP_ORPHANS, "share": PURGE_SHARE})
+        if await cursor.fetchone() != (True,):
+            return 0
+    removed = 0
+    portion: int | None = None
+    while portion != 0:
+        portion = None  # and stays so when the portion is rolled back
+        async with database.transaction() as connection:
+            portion = await _purge_portion(connection) if await _may_tidy(connection) else 0
+        removed += portion or 0
+    if removed:
+        _log.info("removed %d passages that no note has held for %s", removed, KEEP_ORPHANS)
+    return removed
+
+
+async def _purge_portion(connection: AsyncConnection) -> int:
+    """Remove PURGE_PORTION passages. Most of the work is done before the writers are locked out: nobody
+    else changes the postings of a passage, and segments are merged by who tidies alone.
+    """
+    cursor = await connection.execute(_OVERDUE, (KEEP_ORPHANS, PURGE_PORTION))
+    overdue = await every(cursor)
+    if not overdue:
         return 0
+    lengths: dict[int, int] = {row[0]: row[1] for row in overdue}
+    words = await asyncio.to_thread(_terms, overdue)
+    thinned, left = await _thinned(connection, words, lengths)
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))")
-    cursor = await connection.execute(_GONE, (KEEP_ORPHANS,))
-    gone: dict[int, int] = dict(await cursor.fetchall())
-    cursor = await connection.execute("SELECT id FROM segment ORDER BY id")
-    for (segment,) in await cursor.fetchall():
-        await _thin(connection, segment, gone)
-    _log.info("removed %d passages that no note has held for %s", len(gone), KEEP_ORPHANS)
-    return len(gone)
+    cursor = await connection.execute(_GONE, (list(lengths),))
+    if cursor.rowcount != len(lengths):
+        raise psycopg.Rollback  # one of them was revived meanwhile: again, without it
+    await _store(connection, thinned)
+    for segment, passages in left.items():
+        await connection.execute(
+            "UPDATE segment SET passages = passages - %s, length = length - %s WHERE id = %s",
+            (len(passages), sum(lengths[passage] for passage in passages), segment),
+        )
+    await connection.execute("DELETE FROM segment WHERE id = ANY(%s) AND passages <= 0", (list(left),))
+    return len(lengths)
 
 
-async def _thin(connection: AsyncConnection, segment: int, gone: dict[int, int]) -> None:
-    """Take removed passages out of one segment."""
-    cursor = await connection.execute(
-        "SELECT term, data FROM posting WHERE segment = %s", (segment,), binary=True
-    )
-    rows = await cursor.fetchall()
-    changed, left = await asyncio.to_thread(_without, rows, gone)
-    if not changed:
+def _terms(passages: Sequence[tuple[Any, ...]]) -> list[str] | None:
+    """The terms passages are posted under; None when an older program posted some of them otherwise."""
+    from engine.notes import prepare
+    from engine.text.tokens import terms
+
+    if any(written != prepare.TERMS_FORMAT for *_, written in passages):
+        return None
+    return sorted({term for _, _, heading, text, _ in passages for term in terms(text) + terms(heading)})
+
+
+async def _thinned(
+    connection: AsyncConnection, words: Sequence[str] | None, gone: Mapping[int, int]
+) -> tuple[list[Posting], dict[int, set[int]]]:
+    """The posting lists that lose something, as they shall be, and the passages each segment loses."""
+    thinned: list[Posting] = []
+    left: dict[int, set[int]] = {}
+    async for rows in _postings(connection, words):
+        changed = await asyncio.to_thread(_without, rows, gone, left)
+        thinned += changed
+    return thinned, left
+
+
+async def _postings(connection: AsyncConnection, words: Sequence[str] | None) -> AsyncIterator[list[Posting]]:
+    """The postings of some terms, or all of them, in portions."""
+    cursor = connection.cursor(binary=True)
+    if words is not None:
+        for start in range(0, len(words), TERMS_PORTION):
+            await cursor.execute(
+                "SELECT term, segment, data FROM posting WHERE term = ANY(%s)",
+                (list(words[start : start + TERMS_PORTION]),),
+            )
+            yield await every(cursor)
         return
-    await connection.execute(
-        "UPDATE posting SET data = thinned.data FROM unnest(%s::text[], %s::bytea[]) AS thinned (term, data)"
-        " WHERE posting.segment = %s AND posting.term = thinned.term",
-        ([term for term, _ in changed], [data for _, data in changed], segment),
-    )
-    await connection.execute("DELETE FROM posting WHERE segment = %s AND octet_length(data) = 0", (segment,))
-    await connection.execute(
-        "UPDATE segment SET passages = passages - %s, length = length - %s WHERE id = %s",
-        (len(left), sum(gone[passage] for passage in left), segment),
-    )
-    await connection.execute("DELETE FROM segment WHERE id = %s AND passages <= 0", (segment,))
+    after: tuple[str, int] = ("", 0)
+    while True:
+        await cursor.execute(
+            "SELECT term, segment, data FROM posting WHERE (term, segment) > (%s, %s)"
+            " ORDER BY term, segment LIMIT %s",
+            (*after, TERMS_PORTION),
+        )
+        rows = await every(cursor)
+        if not rows:
+            return
+        after = (rows[-1][0], rows[-1][1])
+        yield rows
 
 
-def _without(
-    rows: Sequence[tuple[str, bytes]], gone: dict[int, int]
-) -> tuple[list[tuple[str, bytes]], set[int]]:
-    """The posting lists that lose something, as they shall be, and the passages they lose."""
+async def _store(connection: AsyncConnection, thinned: Sequence[Posting]) -> None:
+    """Write posting lists, few enough at a time that the loop does not notice; empty ones go."""
+    empty = [row for row in thinned if not row[2]]
+    kept = [row for row in thinned if row[2]]
+    for start in range(0, len(empty), TERMS_PORTION):
+        part = empty[start : start + TERMS_PORTION]
+        await connection.execute(_DROP, ([row[0] for row in part], [row[1] for row in part]))
+    while kept:
+        part, size = [], 0
+        while kept and len(part) < TERMS_PORTION and size < STORE_BYTES:
+            part.append(kept.pop())
+            size += len(part[-1][2])
+        await connection.execute(
+            _THIN, ([row[0] for row in part], [row[1] for row in part], [row[2] for row in part])
+        )
+
+
+def _without(rows: Sequence[Posting], gone: Mapping[int, int], left: dict[int, set[int]]) -> list[Posting]:
+    """The posting lists that lose something; notes in `left` which passages each segment loses."""
     import numpy as np
 
     from engine.text.ranking import POSTING
 
     removed = np.fromiter(gone, dtype=np.int32, count=len(gone))
-    changed: list[tuple[str, bytes]] = []
-    left: set[int] = set()
-    for term, data in rows:
+    changed: list[Posting] = []
+    for term, segment, data in rows:
         postings = np.frombuffer(data, dtype=POSTING)
         hit = np.isin(postings["passage"], removed)
         if hit.any():
-            left.update(postings["passage"][hit].tolist())
-            changed.append((term, postings[~hit].tobytes()))
-    return changed, left
+            left.setdefault(segment, set()).update(postings["passage"][hit].tolist())
+            changed.append((term, segment, postings[~hit].tobytes()))
+    return changed

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from engine.notes import lists, upkeep
+from engine import notes
+from engine.notes import lists, prepare, upkeep
 from engine.notes.model import JobStatus, Mode
+from engine.notes.worker import Worker
+from tests.support import eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.integration.vault import Vault
 
 QUERIES = ["owl", "common words", "note 7", '"common words"', "swift lark", "real-time"]
@@ -92,6 +97,129 @@ async def test_purging_removes_old_orphans_with_postings_and_vectors(segmented: 
     await segmented.check()
 
 
+async def age(vault: Vault, days: float, *, but: str = "") -> None:
+    """Let what is orphaned be so for a number of days, but for passages of a text."""
+    await vault.rows(
+        "UPDATE passage SET orphaned_at = now() - %s * interval '1 day'"
+        " WHERE orphaned_at IS NOT NULL AND text <> %s",
+        days,
+        but,
+    )
+
+
+async def overdue(vault: Vault, days: float = 7.5) -> list[int]:
+    """Delete half of the notes, long ago; the passages that are left of them."""
+    for number in range(0, 12, 2):
+        (vault.root / f"{number}.md").unlink()
+    await vault.index()
+    await age(vault, days)
+    return [row[0] for row in await vault.rows("SELECT id FROM passage WHERE orphaned_at IS NOT NULL")]
+
+
+async def test_few_overdue_passages_wait_for_company_but_no_longer_than_a_day(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "PURGE_SHARE", 0.9)
+    gone = await overdue(segmented)
+    assert await upkeep.purge(segmented.database) == 0
+    await age(segmented, 8.1)
+    assert await upkeep.purge(segmented.database) == len(gone)
+    await segmented.check()
+
+
+async def test_purging_goes_in_portions_and_reads_only_the_terms_of_what_goes(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "PURGE_PORTION", 2)
+    monkeypatch.setattr(upkeep, "TERMS_PORTION", 3)
+    monkeypatch.setattr(upkeep, "STORE_BYTES", 10)
+    asked: list[set[str]] = []
+    real = upkeep._terms
+
+    def noted(passages: Sequence[Any]) -> list[str] | None:
+        words = real(passages)
+        assert words is not None
+        asked.append(set(words))
+        return words
+
+    monkeypatch.setattr(upkeep, "_terms", noted)
+    gone = await overdue(segmented)
+    before = await answers(segmented)
+    assert await upkeep.purge(segmented.database) == len(gone)
+    assert len(asked) == (len(gone) + 1) // 2
+    assert set().union(*asked) < {row[0] for row in await segmented.rows("SELECT term FROM posting")} | {
+        str(number) for number in range(12)
+    }
+    assert await answers(segmented) == before
+    await segmented.check()
+
+
+async def test_what_an_older_program_posted_is_looked_for_everywhere(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its terms were made otherwise: they cannot be made again from the text."""
+    monkeypatch.setattr(upkeep, "TERMS_PORTION", 3)
+    gone = await overdue(segmented)
+    monkeypatch.setattr(prepare, "TERMS_FORMAT", 2)
+    assert await upkeep.purge(segmented.database) == len(gone)
+    await segmented.check()
+
+
+async def test_writers_wait_only_while_a_portion_is_taken_out(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While postings are read and thinned notes are saved, and a text that comes back then is kept."""
+    text = (segmented.root / "0.md").read_text()
+    gone = await overdue(segmented)
+    real = upkeep._thinned
+    saved: list[str] = []
+
+    async def slowly(*values: Any) -> Any:
+        if not saved:
+            saved.append("back.md")
+            async with asyncio.timeout(10):
+                await segmented.notes.ingest(segmented.write("back.md", text))
+                await Worker(segmented.database, lease=60, model=lambda: None).run_until_idle()
+        return await real(*values)
+
+    monkeypatch.setattr(upkeep, "_thinned", slowly)
+    removed = await upkeep.purge(segmented.database)
+    assert 0 < removed < len(gone)
+    assert "back.md" in await segmented.found("owl", k=50)
+    await segmented.check()
+
+
+async def test_whoever_works_until_idle_tidies_up(segmented: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+    await segmented.rows("UPDATE job SET finished_at = now() - interval '30 days'")
+    await segmented.notes.work_until_idle(embed=False)
+    assert await segmented.value("SELECT count(*) FROM segment") == 1
+    assert await segmented.jobs() == []
+
+
+async def test_a_console_that_starts_has_better_to_do_at_first(
+    segmented: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[object] = []
+
+    async def noted(database: object) -> None:
+        rounds.append(database)
+
+    monkeypatch.setattr(upkeep, "once", noted)
+    await segmented.notes.start(watch=False, work=True, embed=False)
+    await segmented.enqueue("0.md")
+    await eventually(lambda: _done(segmented))
+    assert rounds == []
+    await segmented.notes._services.stop()
+    monkeypatch.setattr(notes, "FIRST_MAINTENANCE", 0.0)
+    await segmented.notes.start(watch=False, work=True, embed=False)
+    await eventually(lambda: bool(rounds))
+
+
+async def _done(vault: Vault) -> bool:
+    return not await vault.jobs(JobStatus.PENDING) and not await vault.jobs(JobStatus.PROCESSING)
+
+
 async def test_a_text_that_came_back_in_time_is_not_purged(segmented: Vault) -> None:
     text = (segmented.root / "0.md").read_text()
     (segmented.root / "0.md").unlink()
@@ -111,6 +239,7 @@ async def test_a_writer_is_not_disturbed_by_a_merge(
     """The merge is held open in its transaction while notes are saved, searched and deleted."""
     async with segmented.database.transaction() as connection:
         monkeypatch.setattr(upkeep, "MANY_SEGMENTS", 5)
+        assert await upkeep._may_tidy(connection)
         assert await upkeep.merge_segments(connection) > 0
         async with asyncio.timeout(5):
             await segmented.save("during.md", "written during the merge\n")
