@@ -35,6 +35,7 @@ from engine.notes.model import (
 )
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally
+from engine.notes.watchers import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -258,8 +259,10 @@ class Notes:
             if self._backlog.model is not None:
                 progress = await self._backlog.progress(connection, exact=exact)
                 embedding = replace(progress, proven=self._model.proven, trouble=self._model.trouble)
-        watchers = tuple(watcher.state for watcher in self._watchers.values())
-        return NotesStatus(watchers, counts, embedding, index, self.faults())
+            watchers = [watcher.state for watcher in self._watchers.values()]
+            if not self._watching:
+                watchers = await recorded(connection)
+        return NotesStatus(tuple(watchers), counts, embedding, index, self.faults())
 
     def faults(self) -> tuple[ServiceFault, ...]:
         """The background services of this process that fell, the one down the longest first."""

@@ -280,12 +280,17 @@ class WatchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchState:
-    """A folder's watcher. `beat` is its last sign of life; `reason` says why it is not on events."""
+    """A folder's watcher. `beat` is its last sign of life; `reason` says why it is not on events.
+
+    Of a folder that is watched elsewhere, `process` is who watches it and `holder` in what mode.
+    """
 
     folder: Path
     mode: WatchMode
     beat: datetime | None = None
     reason: str = ""
+    process: str = ""
+    holder: WatchMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

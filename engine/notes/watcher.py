@@ -21,6 +21,7 @@ from engine.notes import drift, jobs
 from engine.notes.disk import any_note
 from engine.notes.hints import sort_hints
 from engine.notes.model import Folder, WatchMode, WatchState
+from engine.notes.watchers import recorded
 from engine.services import sentence
 
 if TYPE_CHECKING:
@@ -137,12 +138,8 @@ class FolderWatcher:
 
     async def _stand_by(self) -> None:
         async with self._database.connection() as connection:
-            cursor = await connection.execute(
-                "SELECT process, beat_at FROM watcher WHERE folder = %s", (self.folder.id,)
-            )
-            row = await cursor.fetchone()
-        reason = f"watched by {row[0]}" if row else "watched by another process"
-        self.state = WatchState(self.folder.path, WatchMode.ELSEWHERE, row[1] if row else None, reason)
+            held = await recorded(connection, self.folder.id)
+        self.state = held[0] if held else WatchState(self.folder.path, WatchMode.ELSEWHERE)
         # Its holder queues what differs; what waits for a human is shown here too.
         if time.monotonic() - self._surveyed_at > self._settings.reconcile_interval:
             self._take(await drift.survey(self._database, self.folder))

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from engine.doors import cli, exits
@@ -161,6 +162,24 @@ def test_hostile_text_is_shown_and_never_sent(noctuary: Line) -> None:
         assert shown.status == exits.DONE
         assert not any(mark in shown.out + shown.err for mark in "\x1b\x07\x9b\u202e")
     assert "[/x] [b" in noctuary.search("heron", "--k", "9").out
+
+
+def test_status_tells_who_watches_and_when_it_last_gave_a_sign_of_life(
+    noctuary: Line, database_url: str
+) -> None:
+    noctuary.index()
+    assert f"{noctuary.notes}: not watched.\n" in noctuary("status").out
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO noctuary.watcher SELECT id, 'host:1', 'polling', 'nfs gives no file events' FROM noctuary.folder"
+        )
+        said = noctuary("status")
+        assert f"{noctuary.notes}: polling (nfs gives no file events) by host:1, sign of life " in said.out
+        (watcher,) = noctuary("status", "--json").json["watchers"]
+        assert (watcher["mode"], watcher["holder"], watcher["process"]) == ("elsewhere", "polling", "host:1")
+        assert watcher["beat"]
+        connection.execute("UPDATE noctuary.watcher SET beat_at = now() - interval '10 minutes'")
+    assert f"{noctuary.notes}: not watched; host:1 was silent for 10 min.\n" in noctuary("status").out
 
 
 def test_jobs_shows_failures_in_full_and_retry_mends_them(noctuary: Line) -> None:

@@ -138,7 +138,8 @@ async def test_another_process_watches_and_is_followed_when_it_is_killed(
     await eventually(lambda: vault.rows("SELECT 1 FROM watcher"))
     async with watched(vault) as held:
         await held.mode(WatchMode.ELSEWHERE)
-        assert f":{other.pid}:" in held.state.reason
+        await eventually(lambda: f":{other.pid}:" in held.state.process)
+        assert held.state.holder is WatchMode.EVENTS
         assert held.state.beat is not None
         vault.write("a.md", "seen by the other\n")
         await held.agrees()
@@ -146,6 +147,18 @@ async def test_another_process_watches_and_is_followed_when_it_is_killed(
         vault.write("b.md", "seen by nobody\n")
         await held.mode(WatchMode.EVENTS, timeout=5)
         await held.agrees()
+
+
+async def test_a_second_console_and_who_does_not_watch_see_that_the_first_polls(vault: Vault) -> None:
+    async with watched(vault, watch="polling") as first, watched(vault) as second:
+        await first.mode(WatchMode.POLLING)
+        await second.mode(WatchMode.ELSEWHERE)
+        await eventually(lambda: second.state.holder is WatchMode.POLLING)
+        assert second.state.reason == first.state.reason == "set by `watch`"
+        (seen,) = (await vault.notes.status()).watchers
+        assert (seen.mode, seen.holder) == (WatchMode.ELSEWHERE, WatchMode.POLLING)
+        assert seen.process == second.state.process
+        assert seen.beat is not None
 
 
 async def test_two_engines_never_watch_the_same_folder(vault: Vault) -> None:

@@ -128,6 +128,8 @@ def test_the_status_line_does_not_tick_but_changes_once_a_watcher_is_silent():
         ((_watcher(WatchMode.MISSING, None),), "✗ missing"),
         ((_watcher(WatchMode.POLLING), _watcher(), _watcher()), "◎ 1 polling ◉ 2 events"),
         ((_watcher(WatchMode.ELSEWHERE),), "◌ elsewhere"),
+        ((replace(_watcher(WatchMode.ELSEWHERE), holder=WatchMode.EVENTS),), "◌ elsewhere"),
+        ((replace(_watcher(WatchMode.ELSEWHERE), holder=WatchMode.POLLING),), "◌ elsewhere, polling"),
     ],
 )
 def test_the_status_line_tells_how_folders_are_watched(watchers, text):

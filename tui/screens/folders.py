@@ -14,7 +14,7 @@ from tui.screens.add_folder import AddFolder
 from tui.screens.dialog import Confirm, Dialog
 from tui.text import count
 from tui.widgets.row_list import Column, Row, RowList
-from tui.widgets.status_line import SIGNS, is_silent
+from tui.widgets.status_line import SIGNS, is_silent, mode_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,8 @@ class FoldersScreen(Dialog[None]):
         if is_silent(watcher, self.host.now()):
             return "! silent"
         reason = f": {watcher.reason}" if watcher.reason else ""
-        return f"{SIGNS[watcher.mode][0]} {watcher.mode}{reason}"
+        process = f" by {watcher.process}" if watcher.process else ""
+        return f"{SIGNS[watcher.mode][0]} {mode_words(watcher)}{process}{reason}"
 
     def unavailable(self, action: str) -> str:
         """Removing needs a folder."""

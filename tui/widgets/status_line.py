@@ -98,13 +98,20 @@ def watchers_text(watchers: Sequence[WatchState], now: datetime) -> Content:
         beats = [each.beat for each in silent if each.beat is not None]
         since = f" since {min(beats).astimezone():%H:%M}" if beats else ""
         return Content.styled(f"! watcher silent{since}", "$text-error")
-    modes = Counter(each.mode for each in watchers)
+    modes = Counter((SIGNS[each.mode], mode_words(each)) for each in watchers)
     number = len(watchers) > 1
     parts = [
-        (f"{SIGNS[mode][0]} {f'{many} ' if number else ''}{mode}", SIGNS[mode][1])
-        for mode, many in modes.items()
+        (f"{sign} {f'{many} ' if number else ''}{words}", style)
+        for ((sign, style), words), many in modes.items()
     ]
     return Content(" ").join(Content.styled(text, style) for text, style in parts)
+
+
+def mode_words(watcher: WatchState) -> str:
+    """How a folder is watched; elsewhere means by events unless it is said."""
+    if watcher.holder in {None, WatchMode.EVENTS}:
+        return str(watcher.mode)
+    return f"{watcher.mode}, {watcher.holder}"
 
 
 def is_silent(watcher: WatchState, now: datetime) -> bool:
