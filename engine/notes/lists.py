@@ -15,14 +15,14 @@ from engine.notes.scope import unpacked
 from engine.text.ranking import POSTING, Bm25
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
     from psycopg import AsyncConnection
 
     from engine.models.embedding.base import Vectors
-    from engine.text.tokens import Phrase
+    from engine.text.tokens import Phrase, Query
 
 EXACT_WITHIN = 10_000
 """Passages of a filter up to which every distance is computed: always complete, and 16 ms at most
@@ -33,6 +33,10 @@ EF_SEARCH = 100
 
 PREFIX_TERMS = 24
 """Words that an unfinished last word may stand for, the most frequent first."""
+
+PHRASE_TEXTS = 5_000
+"""Texts read at most for the phrases of one search: a tenth of a second. Only phrases of words that are
+common everywhere have more passages to look through; then those that fit the query best are."""
 
 PHRASE_BATCH = 500
 """Texts read at a time to see whether a phrase stands in them."""
@@ -140,25 +144,44 @@ async def around(
 
 
 async def holding(
-    connection: AsyncConnection, phrases: Sequence[Phrase], only: NDArray[np.int32] | None
-) -> NDArray[np.int32]:
-    """The passages in which every phrase stands: narrowed down by terms, decided on the text."""
+    connection: AsyncConnection, query: Query, only: NDArray[np.int32] | None
+) -> tuple[NDArray[np.int32], bool]:
+    """The passages in which every phrase stands, and whether all that might were read.
+
+    Narrowed down by terms, decided on the text, of `PHRASE_TEXTS` passages at most.
+    """
     import numpy as np
 
-    terms = list(dict.fromkeys(term for phrase in phrases for term in phrase.terms))
-    found = await postings(connection, terms)
-    candidates = only
-    for term in sorted(terms, key=lambda each: sum(map(len, found.get(each, [])))):
-        having = np.unique(np.frombuffer(b"".join(found.get(term, [])), dtype=POSTING)["passage"])
-        candidates = having if candidates is None else np.intersect1d(candidates, having)
-    if candidates is None:
-        candidates = np.empty(0, dtype=np.int32)
+    candidates = await asyncio.to_thread(
+        _candidates, await postings(connection, _phrase_terms(query)), query, only
+    )
+    complete = len(candidates) <= PHRASE_TEXTS
+    if not complete:
+        bm25 = await words(connection, query.terms)
+        candidates = (await asyncio.to_thread(bm25.best, PHRASE_TEXTS, only=candidates))[0]
     kept: list[int] = []
     for start in range(0, len(candidates), PHRASE_BATCH):
         batch = candidates[start : start + PHRASE_BATCH].tolist()
         cursor = await connection.execute(_TEXTS, (batch,))
-        kept += await asyncio.to_thread(_with_phrases, await cursor.fetchall(), phrases)
-    return np.array(sorted(kept), dtype=np.int32)
+        kept += await asyncio.to_thread(_with_phrases, await cursor.fetchall(), query.phrases)
+    return np.array(sorted(kept), dtype=np.int32), complete
+
+
+def _phrase_terms(query: Query) -> list[str]:
+    return list(dict.fromkeys(term for phrase in query.phrases for term in phrase.terms))
+
+
+def _candidates(
+    found: Mapping[str, Sequence[bytes]], query: Query, only: NDArray[np.int32] | None
+) -> NDArray[np.int32]:
+    """The passages that have every term of every phrase, the rarest term first."""
+    import numpy as np
+
+    candidates = only
+    for term in sorted(_phrase_terms(query), key=lambda each: sum(map(len, found.get(each, [])))):
+        having = np.unique(np.frombuffer(b"".join(found.get(term, [])), dtype=POSTING)["passage"])
+        candidates = having if candidates is None else np.intersect1d(candidates, having)
+    return np.empty(0, dtype=np.int32) if candidates is None else candidates
 
 
 def _with_phrases(rows: Sequence[tuple[int, str]], phrases: Sequence[Phrase]) -> list[int]:

@@ -30,6 +30,11 @@ MOST = 200
 LONGEST_QUERY = 2_000
 """Characters of a query that are read; a pasted page is not a question."""
 
+COMMON_PHRASE = (
+    f"The phrase is of common words: only the {lists.PHRASE_TEXTS:,} passages that fit the query best were "
+    "searched for it."
+)
+
 _PLACES = """
     SELECT passage.id, passage.heading, passage.text, place.path, place.folder, place.line_start,
         place.line_end, place.copies
@@ -93,7 +98,7 @@ class Searcher:
             return SearchResult(asked.query, asked.mode, (), time.perf_counter() - start)
         vector, notes = await self._query_vector(asked.mode, text)
         async with self._database.transaction() as connection:
-            citations = await self._answer(connection, asked, query, vector)
+            citations = await self._answer(connection, asked, query, vector, notes)
         return SearchResult(asked.query, asked.mode, citations, time.perf_counter() - start, tuple(notes))
 
     async def _query_vector(self, mode: Mode, text: str) -> tuple[Vectors | None, list[str]]:
@@ -108,14 +113,21 @@ class Searcher:
             return None, [f"Searched by keyword alone: {error}"]
 
     async def _answer(
-        self, connection: AsyncConnection, asked: Asked, query: Query, vector: Vectors | None
+        self,
+        connection: AsyncConnection,
+        asked: Asked,
+        query: Query,
+        vector: Vectors | None,
+        notes: list[str],
     ) -> tuple[Citation, ...]:
         scope = await self._scopes.resolve(
             connection, folder=asked.folder, path_glob=asked.path_glob, heading=asked.heading
         )
         only = scope.passages
         if query.phrases:
-            only = await lists.holding(connection, query.phrases, only)
+            only, complete = await lists.holding(connection, query, only)
+            if not complete:
+                notes.append(COMMON_PHRASE)
         words = await self._words(query, asked.prefix, connection) if asked.mode is not Mode.VECTOR else []
         terms = [term for alternatives in words for term in alternatives]
         bm25 = await lists.words(connection, terms)

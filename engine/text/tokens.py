@@ -45,12 +45,17 @@ _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\uff02", '"'))
 _QUOTED = re.compile(r'"([^"]*)"|\u00ab([^\u00bb]*)\u00bb')
 
 
+SHORTEST_PREFIX = 2
+"""Letters of an unfinished word that say anything: one begins a twentieth of all words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What a query asks for.
 
     `terms` are distinct, in the query's order, those of its phrases included. `prefix` is the last word
-    as far as it is typed, folded, when nothing follows it yet; `terms` has it as if it were finished.
+    as far as it is typed, folded, when nothing follows it yet and it is long enough to say anything;
+    `terms` has it as if it were finished.
     """
 
     text: str
@@ -117,4 +122,5 @@ def _prefix(word: str) -> str | None:
     if is_unsegmented(word):
         folded = fold(word)
         return folded if len(folded) == 1 else None
-    return plain_term(fold_identifier(word).replace("'", ""))
+    term = plain_term(fold_identifier(word).replace("'", ""))
+    return term if term and len(term) >= SHORTEST_PREFIX else None

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelError, QueryError
+from engine.notes import lists
 from engine.notes.model import Mode
+from engine.notes.search import COMMON_PHRASE
 
 if TYPE_CHECKING:
     from engine.notes.model import SearchResult
@@ -66,6 +68,34 @@ async def test_a_phrase_stands_as_it_is_written_in_every_mode(birds: Vault) -> N
         assert await birds.found('"hunt mice"', mode=mode, max_distance=2) == ["owls.md"]
         assert await birds.found('"mice hunt"', mode=mode, max_distance=2) == []
         assert await birds.found('"hunt mice" swifts', mode=mode, max_distance=2) == ["owls.md"]
+
+
+async def test_a_phrase_of_common_words_is_looked_for_where_the_query_fits_best_and_it_is_said(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        vault.write(f"{number:02}.md", f"To be read, and be told to go {number}.\n")
+    vault.write("hamlet.md", "To be or not to be, says the prince of Denmark.\n")
+    await vault.index()
+    everything = await vault.notes.search('"to be" prince', mode=Mode.KEYWORD, k=100)
+    assert len(everything.citations) == 41
+    assert everything.notes == ()
+    monkeypatch.setattr(lists, "PHRASE_TEXTS", 5)
+    for mode in (Mode.KEYWORD, Mode.HYBRID):
+        few = await vault.notes.search('"to be" prince', mode=mode, k=100)
+        assert few.citations[0].path == "hamlet.md"
+        assert len(few.citations) == 5
+        assert few.notes == (COMMON_PHRASE,)
+    rare = await vault.notes.search('"prince of denmark"', mode=Mode.KEYWORD)
+    assert (len(rare.citations), rare.notes) == (1, ())
+
+
+async def test_one_letter_stands_for_no_word(vault: Vault) -> None:
+    await vault.save("a.md", "The swift is back.\n")
+    assert await vault.found("s", prefix=True) == []
+    assert await vault.found("sw", prefix=True) == ["a.md"]
+    (hit,) = (await vault.notes.search("back s", prefix=True, mode=Mode.KEYWORD)).citations
+    assert {hit.text[start:end] for start, end in hit.matches} == {"back"}
 
 
 async def test_an_unfinished_word_is_completed_only_when_asked(birds: Vault) -> None:

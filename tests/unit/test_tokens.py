@@ -190,6 +190,8 @@ def test_a_pasted_document_is_not_a_query_of_thousands_of_terms():
     [
         ("real-ti", "real-ti"),
         ("two Wor", "wor"),
+        ("two W", None),
+        ("wo", "wo"),
         ("word ", None),
         ("word,", None),
         ('"a phrase"', None),
