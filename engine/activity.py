@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import logging
+import sys
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from logging.handlers import RotatingFileHandler
+from logging.handlers import WatchedFileHandler
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ class ActivityLog(logging.Handler):
         super().__init__()
         self._records: deque[LogRecord] = deque(maxlen=KEPT)
         self._listeners: list[Callable[[LogRecord], None]] = []
-        self._file: RotatingFileHandler | None = None
+        self._file: _SharedFile | None = None
+        self._told: set[str] = set()
 
     def open(self, folder: Path, level: str) -> None:
         """Start gathering, and writing `noctuary.log` (one JSON object a line) into `folder`."""
@@ -49,9 +52,7 @@ class ActivityLog(logging.Handler):
         logger.setLevel(level.upper())
         logger.propagate = False
         logger.addHandler(self)
-        self._file = RotatingFileHandler(
-            folder / "noctuary.log", maxBytes=FILE_BYTES, backupCount=FILE_COUNT, encoding="utf-8", delay=True
-        )
+        self._file = _SharedFile(folder / "noctuary.log", self._tell_once)
         self._file.setFormatter(_JsonLine())
         logger.addHandler(self._file)
 
@@ -61,7 +62,8 @@ class ActivityLog(logging.Handler):
         logger.removeHandler(self)
         if self._file is not None:
             logger.removeHandler(self._file)
-            self._file.close()
+            with contextlib.suppress(OSError):  # what a full disk did not take
+                self._file.close()
             self._file = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -76,9 +78,15 @@ class ActivityLog(logging.Handler):
         for listener in tuple(self._listeners):
             try:
                 listener(line)
-            # Whoever logs must not fall over whoever listens; logging's own way to tell of it.
-            except Exception:  # noqa: BLE001
-                self.handleError(record)
+            # Whoever logs must not fall over whoever listens.
+            except Exception as error:  # noqa: BLE001
+                self._tell_once(f"A listener of the log fell: {error!r}.")
+
+    def _tell_once(self, sentence: str) -> None:
+        """A fault of the log itself: for the screen alone, and never again, since each line would meet it."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._records.append(LogRecord(datetime.now(UTC), "error", "log", sentence))
 
     def records(self) -> list[LogRecord]:
         """What was gathered, newest last."""
@@ -93,6 +101,52 @@ class ActivityLog(logging.Handler):
                 self._listeners.remove(callback)
 
         return unlisten
+
+
+class _SharedFile(WatchedFileHandler):
+    """A file that any number of processes append to. Whoever finds it full renames it, under a lock; the
+    others notice at their next line. What goes wrong is told to `tell`, never to standard error, which is
+    the screen.
+    """
+
+    def __init__(self, path: Path, tell: Callable[[str], None]) -> None:
+        super().__init__(path, encoding="utf-8", delay=True)
+        self._path = path
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line (called by logging, from any thread, under the handler's lock)."""
+        try:
+            if self._full():
+                self._rotate()
+            super().emit(record)
+        except OSError:  # the file cannot even be opened
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+        """Say why a line was not written."""
+        del record
+        error = sys.exc_info()[1]
+        reason = getattr(error, "strerror", None) or repr(error)
+        self._tell(f"{self._path} cannot be written: {reason}.")
+
+    def _full(self) -> bool:
+        try:
+            return self._path.stat().st_size >= FILE_BYTES
+        except FileNotFoundError:
+            return False
+
+    def _rotate(self) -> None:
+        with self._numbered("lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self._full():  # else another process was quicker
+                for number in range(FILE_COUNT - 1, 0, -1):
+                    with contextlib.suppress(FileNotFoundError):
+                        self._numbered(number).replace(self._numbered(number + 1))
+                self._path.replace(self._numbered(1))
+
+    def _numbered(self, suffix: int | str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{suffix}")
 
 
 class _JsonLine(logging.Formatter):

@@ -6,7 +6,10 @@ import asyncio
 import itertools
 import json
 import logging
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +24,6 @@ from tests.support import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from engine.database import Database
     from engine.settings import Settings
@@ -254,6 +256,49 @@ def test_a_listener_that_raises_does_not_break_what_is_logged(
     assert (tmp_path / "noctuary.log").read_text().count("\n") == 1
 
 
+def test_a_log_that_cannot_be_written_is_told_once_on_the_screen_and_never_on_standard_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "noctuary.log").symlink_to("/dev/full")
+    log = ActivityLog()
+    log.open(tmp_path, "info")
+    for number in range(3):
+        logging.getLogger("noctuary.worker").info("line %d", number)
+    log.listen(lambda record: 1 / 0)
+    logging.getLogger("noctuary.worker").info("line 3")
+    log.shut()
+    assert capfd.readouterr().err == ""
+    texts = [record.text for record in log.records()]
+    assert [text for text in texts if text.startswith("line")] == [f"line {number}" for number in range(4)]
+    assert sum("No space left on device" in text for text in texts) == 1
+    assert sum("division by zero" in text for text in texts) == 1
+
+
+WRITER = """
+import logging, sys
+from pathlib import Path
+from engine import activity
+activity.FILE_BYTES, activity.FILE_COUNT = 4_000, 1_000
+log = activity.ActivityLog()
+log.open(Path(sys.argv[1]), "info")
+for number in range(300):
+    logging.getLogger("noctuary.test").info("%s-%d", sys.argv[2], number)
+log.shut()
+"""
+
+
+def test_several_processes_rotate_one_log_and_lose_no_line(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], cwd=Path(__file__).parents[2])
+        for name in "abcd"
+    ]
+    assert [writer.wait(30) for writer in writers] == [0] * 4
+    files = [path for path in tmp_path.glob("noctuary.log*") if path.suffix != ".lock"]
+    lines = [json.loads(line)["text"] for file in files for line in file.read_text().splitlines()]
+    assert sorted(lines) == sorted(f"{name}-{number}" for name in "abcd" for number in range(300))
+    assert all(path.stat().st_size < 5_000 for path in files)
+
+
 def test_the_log_is_bounded_and_shut_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from engine import activity
 
@@ -265,7 +310,7 @@ def test_the_log_is_bounded_and_shut_for_good(tmp_path: Path, monkeypatch: pytes
         logger.info("line %d", number)
     assert len(log.records()) == activity.KEPT
     assert log.records()[-1].text == f"line {activity.KEPT + 9}"
-    files = sorted(path.name for path in tmp_path.glob("noctuary.log*"))
+    files = sorted(path.name for path in tmp_path.glob("noctuary.log*") if path.suffix != ".lock")
     assert files == ["noctuary.log", *(f"noctuary.log.{number}" for number in range(1, 4))]
     log.shut()
     logger.info("after")
