@@ -14,6 +14,7 @@ import click
 from engine.doors import cli
 from engine.errors import FolderError
 from engine.settings import Settings
+from engine.settings.paths import expanded
 
 
 @click.command("open")
@@ -36,7 +37,7 @@ def console(folder: Path | None) -> int:
 
 def _checked(folder: Path) -> Path:
     """The folder, absolute, before the screen is taken over for one that is not there."""
-    path = folder.expanduser().absolute()
+    path = expanded(folder).absolute()
     if not path.is_dir():
         state = "is not a folder" if path.exists() else "does not exist"
         raise FolderError(f"{path} {state}.", remedy="Name a folder of Markdown files.")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from engine.settings.paths import expanded
+
 
 class AbsolutePath(click.Path):
     """A path with `~` expanded, made absolute before the work begins. Whether it exists, the engine says."""
@@ -16,7 +18,7 @@ class AbsolutePath(click.Path):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The path that the text names."""
         del param, ctx
-        return Path(str(value)).expanduser().absolute()
+        return expanded(Path(str(value))).absolute()
 
 
 PATH = AbsolutePath()

@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
@@ -36,9 +34,11 @@ from engine.notes.model import (
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally
 from engine.notes.watchers import recorded
+from engine.settings.paths import expanded, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
+    from pathlib import Path
 
     from psycopg import AsyncConnection
 
@@ -142,6 +142,7 @@ class Notes:
 
         Raises:
             QueryError: an option cannot be read.
+            FolderError: the folder is none a system can have.
             ModelError: the mode is vector and the model does not answer.
         """
         from engine.notes.search import Asked
@@ -198,13 +199,12 @@ class Notes:
         """Queue one note, or what differs below one folder. Returns the jobs queued.
 
         Raises:
-            FolderError: the path lies in no indexed folder.
+            FolderError: the path lies in no indexed folder, or is none.
         """
-        wanted = path.expanduser().absolute()
-        # Not Path.resolve, which raises on a loop of links.
-        real, placed = Path(os.path.realpath(wanted)), Path(os.path.realpath(wanted.parent)) / wanted.name
+        wanted = expanded(path).absolute()
+        whole, placed = real(wanted), real(wanted.parent) / wanted.name
         for folder in await self.folders():
-            if real == folder.path:
+            if whole == folder.path:
                 return await self._ingest(folder, "")
             if placed.is_relative_to(folder.path):
                 return await self._ingest(folder, placed.relative_to(folder.path).as_posix())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
 from engine.notes.model import Folder, FolderId
+from engine.settings.paths import expanded
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -31,7 +32,7 @@ def checked(path: Path) -> Path:
         FolderError: it does not exist, is not a folder, cannot be read, or its name is not UTF-8.
     """
     try:
-        resolved = path.expanduser().resolve(strict=True)
+        resolved = expanded(path).resolve(strict=True)
         str(resolved).encode("utf-8")
         if not resolved.is_dir():
             raise FolderError(f"{path} is not a folder.", remedy="Give the folder that holds the notes.")
@@ -42,7 +43,7 @@ def checked(path: Path) -> Path:
         ) from error
     except FileNotFoundError as error:
         raise FolderError(f"The folder {path} does not exist.", remedy="Check its spelling.") from error
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, or no home folder
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
         reason = getattr(error, "strerror", None) or str(error)
         raise FolderError(
             f"The folder {path} cannot be read: {reason}.", remedy="Check its rights."

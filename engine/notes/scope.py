@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.database.bulk import array, every
 from engine.errors import QueryError
+from engine.settings.paths import real
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,7 +124,7 @@ def _beginning(path_glob: str) -> str:
 
 async def _root_of(connection: AsyncConnection, folder: Path) -> tuple[int, str]:
     """The root a folder belongs to, and its path within that root."""
-    wanted = folder.expanduser().resolve()
+    wanted = real(folder)
     cursor = await connection.execute("SELECT id, path FROM folder ORDER BY length(path) DESC")
     known = await cursor.fetchall()
     for identity, path in known:

@@ -14,6 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from engine.errors import FolderError
+
+from .paths import expanded, real
+
 Parser = Callable[[object, Path], object]
 
 EMBEDDED = "embedded"
@@ -105,7 +109,10 @@ def folders(separator: str) -> Parser:
     def parse(value: object, base: Path) -> tuple[Path, ...]:
         parts = value if isinstance(value, list) else _as_text(value).split(separator)
         named = [text(part, base) for part in parts if part != ""]
-        return tuple(dict.fromkeys((base / Path(part).expanduser()).resolve() for part in named))
+        try:
+            return tuple(dict.fromkeys(real(base / expanded(Path(part))) for part in named))
+        except FolderError as error:
+            raise ValueError(error.message) from error
 
     return parse
 

@@ -6,11 +6,12 @@ alone (0700); `locations()` only tells where they would be.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import SettingsError
+from engine.errors import FolderError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +78,31 @@ class Paths:
             "state": self.state_at,
             "cache": self.cache_at,
         }
+
+
+def expanded(path: Path) -> Path:
+    """A path that somebody typed, with `~` and `~user` replaced by the home folder.
+
+    Raises:
+        FolderError: there is no such user, or the path is none a system can have.
+    """
+    if "\0" in str(path):
+        raise FolderError(f"{str(path)!r} is no path: it holds a NUL.", remedy="Type it again.")
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # pathlib's word for it
+        raise FolderError(
+            f"{path} names a home folder that is not known.", remedy="Check the user's name, or write it out."
+        ) from error
+
+
+def real(path: Path) -> Path:
+    """The same, absolute and without links; unlike `Path.resolve` it bears a loop of links.
+
+    Raises:
+        FolderError: as `expanded`.
+    """
+    return Path(os.path.realpath(expanded(path)))
 
 
 def _base(env: Mapping[str, str], name: str, variable: str) -> Path:

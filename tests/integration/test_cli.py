@@ -164,6 +164,13 @@ def test_hostile_text_is_shown_and_never_sent(noctuary: Line) -> None:
     assert "[/x] [b" in noctuary.search("heron", "--k", "9").out
 
 
+def test_a_search_by_meaning_before_there_are_vectors_says_why_it_finds_nothing(noctuary: Line) -> None:
+    noctuary.index()
+    found = noctuary("search", "heron", "--mode", "vector")
+    assert (found.status, found.out) == (exits.FOUND_NOTHING, "No evidence found for that query.\n")
+    assert "Vectors are still being made: 3 passages wait for vectors" in found.err
+
+
 def test_status_tells_who_watches_and_when_it_last_gave_a_sign_of_life(
     noctuary: Line, database_url: str
 ) -> None:
@@ -212,6 +219,23 @@ def test_drift_shows_causes_and_repair_mends_all_or_some(noctuary: Line) -> None
     assert {row["path"] for row in noctuary("drift", "--json").json["rows"]} == {"log.md", "work/plan.md"}
     assert noctuary("drift", "--repair").status == exits.DONE
     assert noctuary("drift", "--json").json["rows"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("index",),
+        ("ingest", "--path"),
+        ("folders", "add"),
+        ("folders", "remove"),
+        ("search", "owl", "--folder"),
+        ("watch", "--path"),
+    ],
+)
+def test_a_home_folder_that_is_not_known_is_one_sentence(noctuary: Line, arguments: tuple[str, ...]) -> None:
+    refused = noctuary(*arguments, "~nosuchuser/notes")
+    assert (refused.status, refused.out) == (exits.ERROR, "")
+    assert "Folder: ~nosuchuser/notes names a home folder that is not known." in refused.err
 
 
 def test_folders_are_listed_added_and_removed(noctuary: Line, tmp_path: Path) -> None:

@@ -241,6 +241,10 @@ def test_folders_are_separated_expanded_and_made_absolute(
     assert settings.corpus_path == (home.cwd / "a", home.cwd / "b", Path("/c"))
 
 
+def test_a_home_folder_that_is_not_known_is_named(home: Home) -> None:
+    assert "~nosuchuser/notes" in home.refusal(CORPUS_PATH="~nosuchuser/notes")
+
+
 def test_folders_of_the_settings_file_start_from_its_own_folder(home: Home) -> None:
     home.toml("corpus_path = ['notes', '/c']\n")
     assert home.load().corpus_path == (home.config.parent / "notes", Path("/c"))

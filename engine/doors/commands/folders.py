@@ -8,6 +8,7 @@ import click
 
 from engine.doors import exits, output, parameters, session
 from engine.errors import FolderError
+from engine.settings.paths import real
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,11 +61,11 @@ def add(folder: Path, *, as_json: bool) -> int:
 @parameters.JSON
 def remove(folder: Path, *, as_json: bool) -> int:
     """Forget a folder and its index. The files themselves are not touched."""
-    real = folder.resolve()
+    linked = real(folder)
 
     async def work(engine: Engine) -> int:
         known = await engine.notes.folders()
-        hits = [one for one in known if one.path in {folder, real}]
+        hits = [one for one in known if one.path in {folder, linked}]
         if not hits:
             names = ", ".join(str(one.path) for one in known) or "none yet"
             raise FolderError(f"{folder} is not a folder of notes.", remedy=f"They are: {names}.")

@@ -57,14 +57,13 @@ def search(
     Several words need no quotes of the shell; "quoted phrases" match as they stand. Put -- before a
     query that begins with a dash. Exit status 1 when nothing is found.
     """
-    real = None if folder is None else folder.resolve()
 
     async def work(engine: Engine) -> int:
         result = await engine.notes.search(
             " ".join(query),
             k=k,
             path_glob=path_glob,
-            folder=real,
+            folder=folder,
             heading=heading,
             mode=Mode(mode),
             max_distance=max_distance,
