@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import NoctuaryError
+from engine.errors import DatabaseError, ModelError, NoctuaryError, SettingsError
 from engine.settings import Settings, mask
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ async def _engine(settings: Settings) -> list[Check]:
     try:
         engine = await Engine.open(settings, application="noctuary doctor")
     except NoctuaryError as error:
-        return [_failed("database", error), _skipped("folders", "the database")]
+        return _not_opened(error)
     try:
         checks = _database(engine, time.monotonic() - started)
         roots = [folder.path for folder in await engine.notes.folders()]
@@ -125,8 +125,16 @@ async def _engine(settings: Settings) -> list[Check]:
     checks += [_folder(root) for root in roots] or [
         Check("folders", State.WARN, "There is none yet.", "Add one: `noctuary folders add FOLDER`.")
     ]
-    checks.append(await asyncio.to_thread(_watching, settings, roots))
+    checks += await asyncio.to_thread(_watching, settings, roots)
     return checks
+
+
+def _not_opened(error: NoctuaryError) -> list[Check]:
+    """What kept the engine from opening, under the name of the part it belongs to."""
+    if isinstance(error, DatabaseError):
+        return [_failed("database", error), _skipped("folders", "the database")]
+    part = {SettingsError: "settings", ModelError: "model"}.get(type(error), error.title.lower())
+    return [_failed(part, error), _skipped("database and folders", f"the {part}")]
 
 
 def _database(engine: Engine, seconds: float) -> list[Check]:
@@ -158,11 +166,29 @@ def _folder(root: Path) -> Check:
     return Check("folder", State.OK, f"{root} can be read.")
 
 
-def _watching(settings: Settings, roots: list[Path]) -> Check:
-    """Whether every folder below the roots can be watched by events."""
+def _watching(settings: Settings, roots: list[Path]) -> Iterator[Check]:
+    """How changes below each root are noticed."""
+    from engine.notes.watcher import remote_kind
+
+    source, polling = settings.source("watch"), f"polling every {settings.poll_interval:g} s"
     if settings.watch == "polling":
-        source = settings.source("watch")
-        return Check("watching", State.OK, f"By polling every {settings.poll_interval:g} s ({source}).")
+        yield Check("watching", State.OK, f"By {polling} ({source}).")
+        return
+    remote = {root: kind for root in roots if (kind := remote_kind(root))}
+    forced = settings.watch == "events"
+    for root, kind in remote.items():
+        how = (
+            f"by events, as {settings.source('watch')} says; some will be missed" if forced else f"b{polling}"
+        )
+        state = State.WARN if forced else State.OK
+        yield Check("watching", state, f"{root} lies on a network file system ({kind}): {how}.")
+    local = roots if forced else [root for root in roots if root not in remote]
+    if local or not roots:
+        yield _by_events(local)
+
+
+def _by_events(roots: list[Path]) -> Check:
+    """Whether every folder below the roots can be watched by events."""
     if not sys.platform.startswith("linux"):
         return Check("watching", State.OK, "By events of the system.")
     try:
