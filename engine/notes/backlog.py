@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BATCH = 32
 """Passages a transaction: about a second's work, so that newer notes wait no longer than that."""
 
-IDLE_WAIT = 10.0
+IDLE_WAIT = 60.0
 """Seconds between looks when nothing wakes the loop."""
 
 _PLAIN_WORDS = "plain words"

@@ -41,8 +41,17 @@ UNREADY_TRIES = 3
 """Times a note may be found being written; then it is taken as far as it can be read, or fails. A log
 that grows for ever must hold up neither the vectors nor who waits for the end."""
 
-IDLE_WAIT = 5.0
-"""Seconds between looks at the queue when nothing wakes the worker: delayed and lapsed jobs."""
+IDLE_WAIT = 30.0
+"""Seconds between looks at the queue when nothing wakes the worker, nothing is delayed and nobody's lease
+ends: a safety net only."""
+
+# What is due for longer than a moment and was not claimed is in somebody's hands: its end wakes us.
+_NEXT_CHANCE = """
+    SELECT extract(epoch FROM least(
+        (SELECT min(not_before) FROM job
+            WHERE status = 'pending' AND not_before > now() - interval '1 second'),
+        (SELECT min(lease_until) FROM job WHERE status = 'processing')) - now())
+"""
 
 _log = logging.getLogger("noctuary.worker")
 
@@ -136,10 +145,9 @@ class Worker:
                 await self._wake.wait()
 
     async def _pause(self) -> float:
+        """Seconds until the queue may hold something for us that no notification will tell of."""
         async with self._database.connection() as connection:
-            cursor = await connection.execute(
-                "SELECT extract(epoch FROM min(not_before) - now()) FROM job WHERE status = 'pending'"
-            )
+            cursor = await connection.execute(_NEXT_CHANCE)
             row = await cursor.fetchone()
         if row is None or row[0] is None:
             return IDLE_WAIT

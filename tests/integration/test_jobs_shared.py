@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from engine.notes import worker
 from engine.notes.model import JobStatus
 from engine.notes.worker import Worker
 from tests.integration.other_engine import OtherEngine
@@ -79,3 +80,15 @@ async def test_a_claim_that_was_cancelled_in_flight_is_given_back_too(vault: Vau
     await worker._give_back()
     (job,) = await vault.jobs()
     assert (job.status, job.attempts) == (JobStatus.PENDING, 0)
+
+
+async def test_an_idle_worker_looks_again_when_somebodys_lease_ends_or_a_delay_is_over(vault: Vault) -> None:
+    idle = Worker(vault.database, lease=60, model=lambda: None)
+    assert await idle._pause() == worker.IDLE_WAIT >= 30
+    await vault.enqueue("a.md")
+    await vault.claim("killed", lease=5)
+    assert 3 < await idle._pause() <= 5
+    await vault.enqueue("b.md", delay=1.0)
+    assert 0 < await idle._pause() <= 1
+    await vault.rows("UPDATE job SET not_before = now() - interval '1 minute' WHERE status = 'pending'")
+    assert await idle._pause() > 3, "it is in somebody's hands, whose end wakes us"
