@@ -111,8 +111,11 @@ class Database:
         Raises:
             DatabaseUnavailable: the server is away.
         """
-        from engine.database.locks import try_take
+        from engine.database.locks import is_held, try_take
 
+        async with self.connection() as connection:
+            if await is_held(name, connection):
+                return None
         lock = await try_take(name, await self._connect(f"{self._application} lock"))
         if lock:
             self._locks.add(lock)

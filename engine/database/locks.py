@@ -22,6 +22,16 @@ _RELEASE_SECONDS = 2.0
 
 _log = logging.getLogger("noctuary.database")
 
+# How the server lists an advisory lock: the key's upper and lower half.
+_HELD = """
+    WITH wanted AS (SELECT hashtextextended('noctuary lock ' || %s, 0) AS key)
+    SELECT EXISTS (
+        SELECT FROM wanted JOIN pg_locks AS held
+            ON held.classid = ((key >> 32) & 4294967295)::oid AND held.objid = (key & 4294967295)::oid
+        WHERE held.locktype = 'advisory' AND held.objsubid = 1 AND held.granted
+            AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+"""
+
 
 class SessionLock:
     """A lock this process holds until `release`, or until its connection dies: then `lost` is set
@@ -70,3 +80,9 @@ async def try_take(name: str, connection: Connection) -> SessionLock | None:
         if not taken:
             await connection.close()
     return SessionLock(name, connection) if taken else None
+
+
+async def is_held(name: str, connection: Connection) -> bool:
+    """Whether any session holds the lock `name` now: who stands by need not connect anew to see it."""
+    cursor = await connection.execute(_HELD, [name])
+    return await cursor.fetchone() == (True,)

@@ -13,12 +13,13 @@ import logging
 import math
 import random
 import time
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from engine.notes import drift, jobs
+from engine.notes import drift, events, jobs
 from engine.notes.disk import any_note
+from engine.notes.events import EventsFailed
 from engine.notes.hints import sort_hints
 from engine.notes.model import Folder, WatchMode, WatchState
 from engine.notes.watchers import recorded
@@ -56,8 +57,6 @@ DEATHS = 3
 DEATH_PAUSE = 0.5
 """Seconds until it is started again, so that the events of one save kill it once and not thrice."""
 
-_DEBOUNCE_MS, _STEP_MS = 200, 50
-
 _REMOTE = {
     "nfs",
     "nfs4",
@@ -85,6 +84,10 @@ _log = logging.getLogger("noctuary.watcher")
 
 class _RootReplaced(Exception):
     """The root is not the folder that is being watched any more."""
+
+
+class _TryEvents(Exception):
+    """Polling took the place of events long enough: they may be had again."""
 
 
 class FolderWatcher:
@@ -152,7 +155,9 @@ class FolderWatcher:
                 await self._while_root_stands(WatchMode.POLLING if reason else WatchMode.EVENTS, reason)
             except* _RootReplaced:
                 _log.warning("%s was replaced or cannot be reached", self.folder.path)
-            except* _event_faults() as faults:
+            except* _TryEvents:
+                _log.info("%s: file events are tried again", self.folder.path)
+            except* EventsFailed as faults:
                 self._deaths.append(time.monotonic())
                 self._fault = sentence(faults)
                 _log.warning("the watcher of %s stopped: %s", self.folder.path, self._fault)
@@ -185,34 +190,24 @@ class FolderWatcher:
         if _identity(self.folder.path) is None:
             self._take(await drift.survey(self._database, self.folder))
         while _identity(self.folder.path) is None:
-            await self._show(WatchMode.MISSING, "the folder cannot be reached; its notes are kept")
+            await self._beat(WatchMode.MISSING, "the folder cannot be reached; its notes are kept")
             await asyncio.sleep(BEAT)
 
     async def _events(self, identity: tuple[int, int] | None) -> None:
-        from watchfiles import Change, awatch
-
         root = str(self.folder.path)
-
         first = True
-        async for changes in awatch(
-            self.folder.path,
-            watch_filter=None,
-            debounce=_DEBOUNCE_MS,
-            step=_STEP_MS,
-            rust_timeout=int(BEAT * 1000),
-            yield_on_timeout=True,
-            ignore_permission_denied=True,
-        ):
-            # A new folder may have the inode of the old one, so the root's own end counts as well.
-            ended = any(path == root and change is not Change.modified for change, path in changes)
-            if ended or _identity(self.folder.path) != identity:
-                raise _RootReplaced
-            if first:
-                self.survey_soon()  # what changed before the kernel's watches stood
-                first = False
-            await self._beat(WatchMode.EVENTS, "")
-            if changes:
-                await self._hints([path for _, path in changes])
+        async with aclosing(events.changes(self.folder.path, beat=BEAT)) as batches:
+            async for changes in batches:
+                # A new folder may have the inode of the old one, so the root's own end counts as well.
+                ended = any(path == root and kind != "modified" for kind, path in changes)
+                if ended or _identity(self.folder.path) != identity:
+                    raise _RootReplaced
+                if first:
+                    self.survey_soon()  # what changed before the kernel's watches stood
+                    first = False
+                await self._beat(WatchMode.EVENTS, "")
+                if changes:
+                    await self._hints([path for _, path in changes])
 
     async def _poll(self, reason: str, identity: tuple[int, int] | None) -> None:
         retry_events = time.monotonic() + self._settings.reconcile_interval
@@ -226,21 +221,24 @@ class FolderWatcher:
             await asyncio.sleep(max(self._settings.poll_interval, 20 * (time.monotonic() - start)))
             if self._deaths and time.monotonic() > retry_events:
                 self._deaths.clear()
-                raise _RootReplaced
+                raise _TryEvents
 
     async def _hints(self, paths: Sequence[str]) -> None:
-        if len(paths) > BURST:
-            self._schedule("", (1.0, *SETTLE[1:]))
+        burst = len(paths) > BURST
+        if burst:
+            self._schedule("", SETTLE[1:])
         hints = await asyncio.to_thread(sort_hints, self.folder.path, paths)
         if self._problem or (hints.gone and not await asyncio.to_thread(any_note, self.folder.path)):
             self._schedule("", SETTLE)  # the root fills again, or was emptied: no job will tell
-        for relative in hints.folders:
+        for relative in () if burst else hints.folders:
             self._schedule(relative, SETTLE)
         if not hints.wanted and not hints.gone:
             return
         async with self._database.transaction() as connection:
             await jobs.enqueue(connection, self.folder.id, hints.wanted)
             await jobs.enqueue(connection, self.folder.id, hints.gone, delay=DELETE_GRACE)
+            if burst:
+                return  # the survey finds the rest
             cursor = await connection.execute(
                 _WERE_FOLDERS, {"folder": self.folder.id, "paths": [item.path for item in hints.gone]}
             )
@@ -290,8 +288,9 @@ class FolderWatcher:
         self._on_survey(result)
 
     async def _beat(self, mode: WatchMode, reason: str) -> None:
+        changed = (self.state.mode, self.state.reason) != (mode, reason)
         self.state = WatchState(self.folder.path, mode, datetime.now(UTC), reason)
-        if time.monotonic() - self._shown_at > SHOWN_BEAT:
+        if changed or time.monotonic() - self._shown_at > SHOWN_BEAT:
             await self._show(mode, reason)
 
     async def _show(self, mode: WatchMode, reason: str) -> None:
@@ -305,13 +304,6 @@ class FolderWatcher:
                 " reason = excluded.reason, beat_at = now()",
                 (self._process, str(mode), reason, self.folder.id),
             )
-
-
-def _event_faults() -> tuple[type[Exception], ...]:
-    """What watchfiles raises when it cannot watch: no more watches, or a fault of its own."""
-    from watchfiles._rust_notify import WatchfilesRustInternalError
-
-    return (WatchfilesRustInternalError, OSError)
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
-from typing import TYPE_CHECKING
+import time
+from contextlib import aclosing, suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
+import psutil
 import psycopg
 import pytest
 
-from engine.notes import watcher
+from engine.notes import events, watcher
+from engine.notes.events import EventsFailed
 from engine.notes.hints import Hints
 from engine.notes.model import WatchMode
 from tests.integration.other_engine import OtherEngine
@@ -17,7 +23,7 @@ from tests.integration.watching import watched
 from tests.support import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
 
     from tests.integration.vault import Vault
@@ -35,26 +41,26 @@ async def live(vault: Vault) -> AsyncIterator[Watched]:
 async def test_a_name_that_is_not_utf8_does_not_end_the_watch(vault: Vault) -> None:
     """watchfiles dies of it: the watcher is started again, and polls when that does not help."""
     async with watched(vault, poll_interval=0.2) as live:
-        for number in range(5):
+        for number in count():
             bad = vault.root / os.fsdecode(b"\xff%d.md" % number)
             bad.write_text("x\n")
             vault.write("good.md", f"word{number} after it\n")
             await live.agrees()
-        await live.mode(WatchMode.POLLING)
+            if live.state.mode is WatchMode.POLLING or number == 40:
+                break
         assert live.state.reason.startswith("file events failed repeatedly: Unable to decode path")
         assert live.services.faults == {}
-    assert await vault.found("word4") == ["good.md"]
+    assert await vault.found(f"word{number}") == ["good.md"]
 
 
 async def test_an_event_watcher_that_keeps_dying_is_replaced_by_polling_and_it_is_said(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import watchfiles
+    async def refusing(*_: object, **__: object) -> AsyncIterator[None]:
+        raise EventsFailed('OS file watch limit reached. about ["/notes"]')
+        yield
 
-    def refusing(*_: object, **__: object) -> None:
-        raise OSError('OS file watch limit reached. about ["/notes"]')
-
-    monkeypatch.setattr(watchfiles, "awatch", refusing)
+    monkeypatch.setattr(events, "changes", refusing)
     async with watched(vault, poll_interval=0.1) as held:
         await held.mode(WatchMode.POLLING)
         assert "OS file watch limit reached" in held.state.reason
@@ -168,3 +174,129 @@ async def test_two_engines_never_watch_the_same_folder(vault: Vault) -> None:
             assert modes == [WatchMode.EVENTS, WatchMode.ELSEWHERE]
         vault.write("a.md", "still watched\n")
         await first.agrees()
+
+
+def listeners(pid: int | None = None) -> list[psutil.Process]:
+    """The processes that listen for events, started by this process or another."""
+    found = []
+    for child in psutil.Process(pid).children():
+        with suppress(psutil.NoSuchProcess):  # or a zombie, which is one of these
+            if any(part.endswith("listening.py") for part in child.cmdline()):
+                found.append(child)
+    return found
+
+
+async def test_a_listener_that_is_killed_is_started_again_and_none_is_left_behind(vault: Vault) -> None:
+    async with watched(vault) as held:
+        (first,) = await eventually(listeners)
+        first.kill()
+        await eventually(lambda: [each for each in listeners() if each.pid != first.pid])
+        vault.write("a.md", "after its death\n")
+        await held.agrees()
+        await held.mode(WatchMode.EVENTS)
+        assert held.services.faults == {}
+    assert listeners() == []
+
+
+async def test_a_listener_ends_with_its_killed_parent(vault: Vault, environment: dict[str, str]) -> None:
+    other = await OtherEngine.start(
+        {**environment, "DATABASE_URL": vault.settings.database_url or ""}, "watch"
+    )
+    (child,) = await eventually(lambda: listeners(other.pid))
+    await other.kill()
+    await eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_placing_many_watches_does_not_hold_up_the_loop(vault: Vault) -> None:
+    """Hidden folders are no notes, and the kernel's watches are placed on them all the same."""
+    for number in range(12_000):
+        (vault.root / f".git/{number % 100}/{number}").mkdir(parents=True)
+    lags: list[float] = []
+
+    async def ticking() -> None:
+        while True:
+            start = time.perf_counter()
+            await asyncio.sleep(0.005)
+            lags.append(time.perf_counter() - start)
+
+    async with aclosing(events.changes(vault.root, beat=0.1)) as batches:
+        ticks = asyncio.create_task(ticking())
+        assert await anext(batches) == []
+        ticks.cancel()
+    assert max(lags) < 0.2
+
+
+async def test_a_burst_is_one_survey_of_the_root_and_none_of_its_folders(
+    live: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = live.notes._watchers[live.vault.folder.id]
+    monkeypatch.setattr(watcher, "BURST", 2)
+    for number in range(3):
+        (live.vault.root / f"{number}").mkdir()
+    await live.agrees()
+    held._due.clear()
+    await held._hints([str(live.vault.root / f"{number}") for number in range(3)])
+    assert {below: len(times) for below, times in held._due.items()} == {"": 1}
+
+
+async def test_a_missing_root_is_written_down_once(
+    live: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "BEAT", 0.02)
+    live.vault.root.rename(tmp_path / "away")
+    await live.mode(WatchMode.MISSING)
+    await eventually(lambda: live.vault.rows("SELECT 1 FROM watcher WHERE mode = 'missing'"))
+    written = await live.vault.value("SELECT beat_at FROM watcher")
+    for _ in range(5):
+        before = live.state.beat
+        await eventually(lambda seen=before: live.state.beat != seen)
+    assert await live.vault.value("SELECT beat_at FROM watcher") == written
+    (tmp_path / "away").rename(live.vault.root)
+    await live.mode(WatchMode.EVENTS)
+
+
+async def test_events_are_tried_again_and_nobody_is_told_of_another_root(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "noctuary.watcher")
+    real = events.changes
+    deaths = iter(range(watcher.DEATHS))
+
+    def mortal(root: Path, *, beat: float) -> AsyncGenerator[list[tuple[str, str]], None]:
+        async def dying() -> AsyncGenerator[list[tuple[str, str]], None]:
+            raise EventsFailed("no more watches")
+            yield []
+
+        return real(root, beat=beat) if next(deaths, None) is None else dying()
+
+    monkeypatch.setattr(events, "changes", mortal)
+    monkeypatch.setattr(watcher, "DEATH_PAUSE", 0.0)
+    async with watched(vault, poll_interval=0.05, reconcile_interval=0.5) as held:
+        await eventually(lambda: "file events are tried again" in caplog.text)
+        await held.mode(WatchMode.EVENTS)
+    assert "was replaced" not in caplog.text
+
+
+async def test_who_stands_by_opens_no_connection_to_see_that_it_still_stands_by(
+    live: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    looked: list[str] = []
+    database = live.vault.database
+    connect, try_lock = database._connect, database.try_lock
+
+    async def connecting(application: str) -> Any:
+        opened.append(application)
+        return await connect(application)
+
+    async def trying(name: str) -> Any:
+        looked.append(name)
+        return await try_lock(name)
+
+    monkeypatch.setattr(database, "_connect", connecting)
+    monkeypatch.setattr(database, "try_lock", trying)
+    monkeypatch.setattr(watcher, "ELECTION_WAIT", 0.01)
+    async with watched(live.vault) as second:
+        await second.mode(WatchMode.ELSEWHERE)
+        await eventually(lambda: len(looked) > 5)
+        assert opened == []
