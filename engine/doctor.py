@@ -176,10 +176,9 @@ def _watching(settings: Settings, roots: list[Path]) -> Iterator[Check]:
         return
     remote = {root: kind for root in roots if (kind := remote_kind(root))}
     forced = settings.watch == "events"
+    missing = f"by events, as {source} says; some will be missed"
     for root, kind in remote.items():
-        how = (
-            f"by events, as {settings.source('watch')} says; some will be missed" if forced else f"b{polling}"
-        )
+        how = missing if forced else f"by {polling}"
         state = State.WARN if forced else State.OK
         yield Check("watching", state, f"{root} lies on a network file system ({kind}): {how}.")
     local = roots if forced else [root for root in roots if root not in remote]
