@@ -1,8 +1,8 @@
 """The command line: `noctuary COMMAND`, its exit statuses and its errors.
 
-Exit statuses: 0 done, 1 nothing found, 2 an error (one sentence on standard error), 130 interrupted,
-141 the reader of the output went away. Commands are found by name and imported when called, so that
-`noctuary version` costs nothing.
+Exit statuses: 0 done, 1 nothing found, 2 an error (one sentence on standard error) or work of which
+something failed, 130 interrupted, 141 the reader of the output went away. Commands are found by name
+and imported when called, so that `noctuary version` costs nothing.
 """
 
 from __future__ import annotations

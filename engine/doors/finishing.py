@@ -8,12 +8,23 @@ from engine.doors import exits, output
 from engine.doors.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engine import Engine
+    from engine.errors import NoctuaryError
     from engine.notes.model import EmbeddingProgress, NotesStatus
 
 
-async def finish(engine: Engine, queued: int, *, embed: bool, as_json: bool) -> int:
-    """Work until nothing is left, together with any other process that works, and sum it up."""
+FAILED = "`noctuary jobs --status failed` shows why, `noctuary retry` tries again."
+
+
+async def finish(
+    engine: Engine, queued: int, *, embed: bool, as_json: bool, errors: Sequence[NoctuaryError] = ()
+) -> int:
+    """Work until nothing is left, together with any other process that works, and sum it up.
+
+    The exit status is that of an error when `errors` kept folders away, or anything has failed.
+    """
     with Progress(embed=embed) as progress:
         progress(await engine.notes.status())
         await engine.notes.work_until_idle(progress, embed=embed)
@@ -21,13 +32,28 @@ async def finish(engine: Engine, queued: int, *, embed: bool, as_json: bool) -> 
         progress(status)
     if as_json:
         output.dump({"queued": queued, **summary(status)})
-        return exits.DONE
-    output.say(
-        f"{output.count(queued, 'job')} queued and worked off." if queued else "Nothing was to be queued."
-    )
-    for line in sentences(status):
-        output.say(line)
-    return exits.DONE
+    else:
+        output.say(
+            f"{output.count(queued, 'job')} queued and worked off." if queued else "Nothing was to be queued."
+        )
+        for line in sentences(status):
+            if line != FAILED:  # that is said below
+                output.say(line)
+    return _status(status, errors)
+
+
+def _status(status: NotesStatus, errors: Sequence[NoctuaryError]) -> int:
+    """The exit status, with a complaint on standard error for whatever makes it one."""
+    for error in errors:
+        output.complain(error.title, error.message, error.remedy)
+    jobs, vectors = status.jobs.failed, status.embedding.failed if status.embedding else 0
+    if jobs:
+        output.complain("Notes", f"{output.count(jobs, 'job')} failed.", FAILED)
+    if vectors:
+        output.complain(
+            "Model", f"{output.count(vectors, 'passage')} got no vector.", "`noctuary retry` tries again."
+        )
+    return exits.ERROR if errors or jobs or vectors else exits.DONE
 
 
 def summary(status: NotesStatus) -> dict[str, Any]:
@@ -56,7 +82,7 @@ def sentences(status: NotesStatus) -> list[str]:
         f"{jobs.failed:,} failed."
     )
     if jobs.failed:
-        lines.append("`noctuary jobs --status failed` shows why, `noctuary retry` tries again.")
+        lines.append(FAILED)
     if status.embedding is not None:
         lines.append(_embedding(status.embedding))
         if status.embedding.trouble:

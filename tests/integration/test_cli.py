@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +50,9 @@ class Line:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def index(self) -> Outcome:
+    def index(self, status: int = exits.DONE) -> Outcome:
         outcome = self("index", str(self.notes), "--no-embed", "--json")
-        assert outcome.status == exits.DONE, outcome
+        assert outcome.status == status, outcome
         return outcome
 
     def search(self, *arguments: str) -> Outcome:
@@ -191,7 +192,7 @@ def test_status_tells_who_watches_and_when_it_last_gave_a_sign_of_life(
 
 def test_jobs_shows_failures_in_full_and_retry_mends_them(noctuary: Line) -> None:
     noctuary.write("bad.md", b"\xff\xfeh\x00i\x00")
-    assert noctuary.index().json["jobs"]["failed"] == 1
+    assert noctuary.index(exits.ERROR).json["jobs"]["failed"] == 1
     failed = noctuary("jobs", "--status", "failed", "--json").json
     assert [job["path"] for job in failed["jobs"]] == ["bad.md"]
     assert failed["counts"]["failed"] == 1
@@ -219,6 +220,39 @@ def test_drift_shows_causes_and_repair_mends_all_or_some(noctuary: Line) -> None
     assert {row["path"] for row in noctuary("drift", "--json").json["rows"]} == {"log.md", "work/plan.md"}
     assert noctuary("drift", "--repair").status == exits.DONE
     assert noctuary("drift", "--json").json["rows"] == []
+
+
+def test_drift_of_some_paths_counts_those_and_says_once_what_is_kept(noctuary: Line) -> None:
+    noctuary.index()
+    noctuary.write("new.md", "kingfisher\n")
+    noctuary.write("log.md", "changed altogether\n")
+    some = noctuary("drift", "new.md", "--json").json
+    assert {cause: number for cause, number in some["counts"].items() if number} == {"not_indexed": 1}
+    assert "changed" not in noctuary("drift", "new.md").out
+    noctuary.notes.rename(noctuary.notes.with_name("elsewhere"))
+    assert noctuary("drift").out.count("kept") == 1
+
+
+def test_what_failed_or_was_kept_away_is_status_2_and_told(
+    noctuary: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noctuary.write("bad.md", b"\xff\xfeh\x00i\x00")
+    for arguments in (("index", str(noctuary.notes), "--no-embed"), ("retry",), ("drift", "--repair")):
+        ended = noctuary(*arguments)
+        assert ended.status == exits.ERROR
+        assert ended.err.startswith("Notes: 1 job failed. `noctuary jobs --status failed` shows why")
+        assert "shows why" not in ended.out
+    (noctuary.notes / "bad.md").unlink()
+    monkeypatch.setenv("CORPUS_PATH", os.pathsep.join([str(tmp_path / "unmounted"), str(noctuary.notes)]))
+    noctuary.write("new.md", "kingfisher\n")
+    for command in ("index", "ingest"):
+        ended = noctuary(command)
+        assert ended.status == exits.ERROR
+        assert ended.err.startswith("Folder: The folder ")
+        assert ended.err.count("\n") == 1
+    assert noctuary.search("kingfisher").status == exits.DONE
+    monkeypatch.delenv("CORPUS_PATH")
+    assert noctuary("index").status == exits.DONE
 
 
 @pytest.mark.parametrize(
@@ -274,7 +308,7 @@ def test_ingest_takes_one_file_or_the_folders_of_the_settings(
 
 def test_status_inbox_and_db_init_tell_the_state(noctuary: Line) -> None:
     noctuary.write("bad.md", b"\xff\xfeh\x00i\x00")
-    noctuary.index()
+    noctuary.index(exits.ERROR)
     assert noctuary("status", "--json").json["jobs"]["failed"] == 1
     assert "1 failed" in noctuary("status").out
     noctuary.write("new.md", "x\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,7 @@ from engine.doors.finishing import finish
 
 if TYPE_CHECKING:
     from engine import Engine
-    from engine.notes.model import DriftReport, DriftRow
+    from engine.notes.model import DriftReport
 
 
 @click.command()
@@ -27,19 +28,19 @@ def drift(paths: tuple[str, ...], *, repair: bool, as_json: bool) -> int:
 
     async def work(engine: Engine) -> int:
         report = await engine.notes.drift()
-        rows = [row for row in report.rows if not paths or row.path in paths]
+        shown = replace(report, rows=tuple(row for row in report.rows if not paths or row.path in paths))
         if not repair:
-            _show(report, rows, as_json=as_json)
+            _show(shown, as_json=as_json)
             return exits.DONE
         if not as_json:
-            _show(report, rows, as_json=False)
-        queued = await engine.notes.repair([row.key for row in rows] if paths else None)
+            _show(shown, as_json=False)
+        queued = await engine.notes.repair([row.key for row in shown.rows] if paths else None)
         return await finish(engine, queued, embed=True, as_json=as_json)
 
     return session.run(work, application="noctuary drift")
 
 
-def _show(report: DriftReport, rows: list[DriftRow], *, as_json: bool) -> None:
+def _show(report: DriftReport, *, as_json: bool) -> None:
     if as_json:
         output.dump(
             {
@@ -48,7 +49,7 @@ def _show(report: DriftReport, rows: list[DriftRow], *, as_json: bool) -> None:
                 "files_in_index": report.files_in_index,
                 "seconds": report.seconds,
                 "counts": report.counts(),
-                "rows": rows,
+                "rows": report.rows,
                 "problems": report.problems,
             }
         )
@@ -58,14 +59,14 @@ def _show(report: DriftReport, rows: list[DriftRow], *, as_json: bool) -> None:
         f"compared in {report.seconds:.2f} s."
     )
     for problem in report.problems:
-        output.say(f"{problem.folder}: {problem.reason} Its index is kept as it was.")
-    if not rows:
+        output.say(f"{problem.folder}: {problem.reason}")
+    if not report.rows:
         output.say("No drift.")
         return
     output.say(
         ", ".join(f"{number:,} {_words(cause)}" for cause, number in report.counts().items() if number)
     )
-    output.table([(_words(row.cause), row.path, row.detail) for row in rows])
+    output.table([(_words(row.cause), row.path, row.detail) for row in report.rows])
 
 
 def _words(cause: str) -> str:

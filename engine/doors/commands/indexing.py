@@ -10,9 +10,11 @@ from engine.doors import exits, output, parameters, session
 from engine.doors.finishing import finish
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from engine import Engine
+    from engine.errors import NoctuaryError
 
 EMBED = click.option(
     "--embed/--no-embed", default=True, show_default=True, help="Also make vectors, or leave them for later."
@@ -28,16 +30,17 @@ def index(folder: Path | None, *, embed: bool, as_json: bool) -> int:
     """Bring the index up to date and wait until it is.
 
     FOLDER is added to the folders of notes if it is new; without it all of them are indexed. What
-    is unchanged is neither read again nor embedded again.
+    is unchanged is neither read again nor embedded again. Exit status 2 when a folder or a note failed.
     """
 
     async def work(engine: Engine) -> int:
+        errors: Sequence[NoctuaryError] = ()
         if folder is None:
-            await add_given_folders(engine)
+            errors = await engine.add_folders(engine.settings.corpus_path)
             queued = await engine.notes.index_all()
         else:
             queued = await engine.notes.index_all((await engine.notes.add_folder(folder)).id)
-        return await finish(engine, queued, embed=embed, as_json=as_json)
+        return await finish(engine, queued, embed=embed, as_json=as_json, errors=errors)
 
     return session.run(work, application="noctuary index")
 
@@ -57,19 +60,12 @@ def ingest(path: Path | None, *, embed: bool, as_json: bool) -> int:
     """
 
     async def work(engine: Engine) -> int:
-        if path is None:
-            await add_given_folders(engine)
+        errors = await engine.add_folders(engine.settings.corpus_path) if path is None else ()
         paths = [folder.path for folder in await engine.notes.folders()] if path is None else [path]
         queued = sum([await engine.notes.ingest(one) for one in paths])
-        return await finish(engine, queued, embed=embed, as_json=as_json)
+        return await finish(engine, queued, embed=embed, as_json=as_json, errors=errors)
 
     return session.run(work, application="noctuary ingest")
-
-
-async def add_given_folders(engine: Engine) -> None:
-    """The folders that the settings name belong to the folders of notes."""
-    for folder in engine.settings.corpus_path:
-        await engine.notes.add_folder(folder)
 
 
 @click.command("db-init")

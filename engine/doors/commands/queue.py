@@ -60,7 +60,7 @@ def _print(counts: JobCounts, found: list[Job]) -> None:
 def retry(ids: tuple[int, ...], *, as_json: bool) -> int:
     """Queue failed jobs again and work them off.
 
-    All of them, or those named by ID.
+    All of them, or those named by ID. Exit status 2 when any is still failed afterwards.
     """
 
     async def work(engine: Engine) -> int:
