@@ -33,7 +33,7 @@ MAX_PATH_BYTES = 2_000
 FARTHEST_NS = 9_000_000_000 * 10**9
 """The year 2255, and as far back: what fits into 64 bits, also after a detour by a float."""
 
-_MAX_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024  # a note is prepared whole: its words, counted, take fifteen times that
 
 
 @dataclass(frozen=True, slots=True)

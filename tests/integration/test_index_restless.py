@@ -153,6 +153,17 @@ async def test_a_batch_ends_when_it_holds_enough_text(vault: Vault, monkeypatch:
     await vault.check()
 
 
+async def test_the_words_of_a_note_are_held_once(vault: Vault) -> None:
+    """A note of megabytes has each word in many passages: they are a third of what it takes."""
+    vault.write("a.md", "".join(f"## Part {number}\n\nowls hunting\n\n" for number in range(50)))
+    await vault.enqueue("a.md")
+    (note,) = prepare.prepare(await vault.claim(), {})
+    assert isinstance(note, prepare.Content)
+    words = [word for text in note.passages.values() for word in text.terms if word == "hunting"]
+    assert len(words) == 50
+    assert len({id(word) for word in words}) == 1
+
+
 async def test_rows_are_encoded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """One call for all of them keeps the interpreter, and so the loop, to itself."""
     rows: list[dict[str, object]] = [{"number": number, "text": 'a "word" ü\n'} for number in range(100)]
