@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelError, QueryError
 from engine.notes import lists
-from engine.notes.model import Citation, Explanation, Mode, SearchResult
+from engine.notes.model import MOST_CITATIONS, Citation, Explanation, Mode, SearchResult
 from engine.notes.scope import Scope, Scopes
+from engine.notes.tally import Tally
 from engine.text import ranking
-from engine.text.tokens import Query, match_spans, parse_query
+from engine.text.tokens import MAX_QUERY, Query, match_spans, parse_query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +25,8 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.models.embedding.base import Embedder, Vectors
 
-MOST = 200
-"""Citations one search gives at most."""
-
-LONGEST_QUERY = 2_000
-"""Characters of a query that are read; a pasted page is not a question."""
+HARDLY = 0.5
+"""How far the model reads a query (0..1) below which a search says so."""
 
 COMMON_PHRASE = (
     f"The phrase is of common words: only the {lists.PHRASE_TEXTS:,} passages that fit the query best were "
@@ -49,6 +47,13 @@ _PLACES = """
         ORDER BY file.mtime_ns DESC, file.id, chunk.position LIMIT 1
     ) AS place ON true
     WHERE passage.id = ANY(%(passages)s)
+"""
+
+
+_WITHOUT_VECTOR = """
+    SELECT count(*) FROM embedding WHERE model = %s AND state = 'pending'
+        AND NOT EXISTS (SELECT FROM passage WHERE passage.id = embedding.passage
+            AND passage.orphaned_at IS NOT NULL)
 """
 
 
@@ -74,6 +79,12 @@ class Searcher:
         self._embedder = embedder
         self._scopes = Scopes()
         self.model: tuple[int, int] | None = None
+        self._waiting = Tally(self._count_waiting)
+
+    async def _count_waiting(self, connection: AsyncConnection) -> int:
+        cursor = await connection.execute(_WITHOUT_VECTOR, (self.model[0] if self.model else None,))
+        row = await cursor.fetchone()
+        return row[0] if row else 0
 
     async def warm(self) -> None:
         """Load the model before the first question: half a second that nobody then waits for.
@@ -92,13 +103,16 @@ class Searcher:
         """
         start = time.perf_counter()
         _check(asked)
-        text = asked.query.replace("\0", " ").strip()[:LONGEST_QUERY]
+        text = asked.query.replace("\0", " ").strip()[:MAX_QUERY]
         query = parse_query(text)
         if not text or (query.empty and asked.mode is Mode.KEYWORD):
             return SearchResult(asked.query, asked.mode, (), time.perf_counter() - start)
         vector, notes = await self._query_vector(asked.mode, text)
         async with self._database.transaction() as connection:
             citations = await self._answer(connection, asked, query, vector, notes)
+            if vector is not None:
+                waiting = await self._waiting.get(connection, exact=False)
+                notes += limits(asked.mode, text, waiting, self._embedder.reads(query.text))
         return SearchResult(asked.query, asked.mode, citations, time.perf_counter() - start, tuple(notes))
 
     async def _query_vector(self, mode: Mode, text: str) -> tuple[Vectors | None, list[str]]:
@@ -198,9 +212,31 @@ class Searcher:
         return [*whole, list(dict.fromkeys((query.prefix, *grown)))]
 
 
+def limits(mode: Mode, text: str, waiting: int, reads: float) -> list[str]:
+    """Sentences on what limits an answer by meaning: `waiting` passages without a vector, and how far the
+    model `reads` (0..1) the query.
+    """
+    notes = []
+    by_meaning = mode is Mode.VECTOR
+    if waiting:
+        passages = (
+            "1 passage waits for its vector" if waiting == 1 else f"{waiting:,} passages wait for vectors"
+        )
+        until = "not found by meaning until then" if by_meaning else "found by words alone until then"
+        notes.append(f"Vectors are still being made: {passages}, {until}.")
+    if reads < HARDLY and any(letter.isalpha() for letter in text):
+        if by_meaning:
+            notes.append("The model hardly reads this query's language: its distances mean little.")
+        elif not reads:
+            notes.append("The model does not read this query's language: searched by words alone.")
+        else:
+            notes.append("The model hardly reads this query's language: words count for more.")
+    return notes
+
+
 def _check(asked: Asked) -> None:
-    if not 1 <= asked.k <= MOST:
-        raise QueryError(f"k is {asked.k}.", remedy=f"Ask for 1 to {MOST} citations.")
+    if not 1 <= asked.k <= MOST_CITATIONS:
+        raise QueryError(f"k is {asked.k}.", remedy=f"Ask for 1 to {MOST_CITATIONS} citations.")
     if asked.max_distance is not None and not 0 <= asked.max_distance <= 2:
         raise QueryError(f"The distance is {asked.max_distance}.", remedy="A cosine distance is 0 to 2.")
 
