@@ -34,14 +34,3 @@ def clock(then: datetime, now: datetime) -> str:
     """The local time of day, with the date when it is not today's."""
     local, today = then.astimezone(), now.astimezone()
     return local.strftime("%H:%M:%S" if local.date() == today.date() else "%Y-%m-%d %H:%M")
-
-
-def duration(seconds: float) -> str:
-    """How long something takes: `12 s`, `4 min`, `2 h 10 min`."""
-    if seconds < MINUTE:
-        return f"{max(round(seconds), 1)} s"
-    minutes = round(seconds / MINUTE)
-    if minutes < MINUTE:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, MINUTE)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"

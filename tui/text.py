@@ -13,10 +13,16 @@ from textual.content import Content
 
 from engine.text.safe import visible
 
+TAB = 4
+"""Cells between two tab stops."""
+
 
 def plain(text: str) -> str:
-    """The text on one line, with all that a terminal would obey shown as symbols."""
-    return visible(text, keep_newlines=False)
+    """The text on one line, with all that a terminal would obey shown as symbols, and tabs as spaces.
+
+    A tab takes one cell where widths are measured, and up to eight on the terminal.
+    """
+    return visible(text, keep_newlines=False).expandtabs(TAB)
 
 
 def content(text: str, style: str = "") -> Content:
@@ -50,11 +56,8 @@ def cut_path(path: str, width: int) -> str:
     """At most `width` cells of a path, with `…` where its beginning was cut off: the name matters most."""
     if cell_len(path) <= width:
         return path
+    # Beyond so many characters a path is too wide, or full of what has no width: each is measured anew.
+    path = path[-4 * max(width, 1) :]
     while path and cell_len(path) > width - 1:
         path = path[1:]
     return "…" + path if width > 0 else ""
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 job`, `14,388 jobs`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

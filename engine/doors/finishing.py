@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.doors import exits, output
 from engine.doors.progress import Progress
+from engine.text.amounts import count, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,7 @@ async def finish(
         output.dump({"queued": queued, **summary(status)})
     else:
         output.say(
-            f"{output.count(queued, 'job')} queued and worked off." if queued else "Nothing was to be queued."
+            f"{count(queued, 'job')} queued and worked off." if queued else "Nothing was to be queued."
         )
         for line in sentences(status):
             if line != FAILED:  # that is said below
@@ -48,10 +49,10 @@ def _status(status: NotesStatus, errors: Sequence[NoctuaryError]) -> int:
         output.complain(error.title, error.message, error.remedy)
     jobs, vectors = status.jobs.failed, status.embedding.failed if status.embedding else 0
     if jobs:
-        output.complain("Notes", f"{output.count(jobs, 'job')} failed.", FAILED)
+        output.complain("Notes", f"{count(jobs, 'job')} failed.", FAILED)
     if vectors:
         output.complain(
-            "Model", f"{output.count(vectors, 'passage')} got no vector.", "`noctuary retry` tries again."
+            "Model", f"{count(vectors, 'passage')} got no vector.", "`noctuary retry` tries again."
         )
     return exits.ERROR if errors or jobs or vectors else exits.DONE
 
@@ -73,8 +74,8 @@ def sentences(status: NotesStatus) -> list[str]:
     if status.index is not None:
         index = status.index
         lines.append(
-            f"Index: {output.count(index.files, 'file')} in {output.count(index.folders, 'folder')}, "
-            f"{output.count(index.chunks, 'chunk')}, {output.count(index.passages, 'passage')}."
+            f"Index: {count(index.files, 'file')} in {count(index.folders, 'folder')}, "
+            f"{count(index.chunks, 'chunk')}, {count(index.passages, 'passage')}."
         )
     jobs = status.jobs
     lines.append(
@@ -98,11 +99,3 @@ def _embedding(progress: EmbeddingProgress) -> str:
     if progress.seconds_left is not None and progress.pending:
         sentence += f", about {duration(progress.seconds_left)} left"
     return sentence + "."
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 20 min`."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

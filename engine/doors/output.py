@@ -89,11 +89,6 @@ def _cell(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `14,388 files`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def indent(text: str) -> str:
     """Each line moved four cells to the right; an empty line stays empty."""
     return "\n".join(f"    {line}" if line.strip() else "" for line in text.split("\n"))

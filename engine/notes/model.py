@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FolderId = NewType("FolderId", int)
-FileId = NewType("FileId", int)
 JobId = NewType("JobId", int)
-PassageId = NewType("PassageId", int)
+
+MOST_CITATIONS = 200
+"""Citations one search gives at most."""
+
+NO_EVIDENCE = "No evidence found for that query."
+"""An empty answer in words, the same on every screen and door."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ _UNSAFE = {
     (False, True): re.compile(f"[\n{_UNSAFE_BUT_LINES}]"),
     (False, False): re.compile(f"[\t\n{_UNSAFE_BUT_LINES}]"),
 }
-_BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) -> str:
@@ -46,11 +45,3 @@ def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) ->
 
 def _symbol(match: re.Match[str]) -> str:
     return _SYMBOLS.get(match[0]) or f"\u27e6U+{ord(match[0]):04X}\u27e7"
-
-
-def one_line(text: str, limit: int) -> str:
-    """The text on one line of at most `limit` characters (at least 1): runs of white space are one space,
-    controls are visible, and what is cut off ends in an ellipsis. Characters are not cells.
-    """
-    line = visible(_BLANKS.sub(" ", text).strip(" "), keep_newlines=False, keep_tabs=False)
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from engine.errors import DatabaseUnavailable
-from engine.notes.model import Mode
+from engine.notes.model import NO_EVIDENCE, Mode
 from tests.support import eventually
 from tests.tui.search_console import NOTES, console, write
 from tui.panes.base import Shown
-from tui.panes.search_text import NO_EVIDENCE
 from tui.widgets.citation_text import MATCH, passage
 
 if TYPE_CHECKING:

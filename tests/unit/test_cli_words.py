@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from engine.doors import cli, exits, output
 from engine.doors.cli import COMMANDS, group
-from engine.doors.finishing import duration
 from engine.notes.model import Citation, JobStatus
 from tui.main import console
 
@@ -199,14 +198,6 @@ def test_a_citation_as_json_begins_with_the_names_of_knowman() -> None:
     found = as_object(citation, Freshness(FreshnessState.SAME), explain=False)
     assert list(found)[:5] == ["path", "line_start", "line_end", "text", "distance"]
     assert "explanation" not in found
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(0, "0 s"), (99.4, "99 s"), (100, "2 min"), (5940, "99 min"), (12000, "3 h 20 min")],
-)
-def test_durations_read_well(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
 
 
 def test_columns_line_up_whatever_the_width_of_the_letters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text.safe import one_line, visible
+from engine.text.safe import visible
 
 STEERING = [
     *(chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)] if chr(code) not in "\n\t"),
@@ -65,27 +65,3 @@ def test_newlines_and_tabs_on_request():
     assert visible("a\nb\tc", keep_newlines=False) == "a␊b\tc"
     assert visible("a\nb\tc", keep_tabs=False) == "a\nb␉c"
     assert visible("a\nb\tc", keep_newlines=False, keep_tabs=False) == "a␊b␉c"
-
-
-@pytest.mark.parametrize(
-    ("text", "limit", "shown"),
-    [
-        ("  two\r\n\tlines ", 20, "two lines"),
-        ("exactly ten", 11, "exactly ten"),
-        ("cut off here", 8, "cut off…"),
-        ("cut off here", 9, "cut off…"),
-        ("\x1b[31mred", 20, "␛[31mred"),
-        ("a\x85b", 20, "a⟦U+0085⟧b"),
-        ("ab", 1, "…"),
-        ("", 5, ""),
-    ],
-)
-def test_one_line(text, limit, shown):
-    assert one_line(text, limit) == shown
-
-
-@given(hostile, st.integers(1, 40))
-def test_one_line_is_one_line_of_bounded_length(text, limit):
-    line = one_line(text, limit)
-    assert len(line) <= limit
-    assert not set(line) & {"\n", "\t", *STEERING}

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+import tui.text
 from engine.errors import DatabaseUnavailable
 from engine.notes.model import (
     EmbeddingProgress,
@@ -22,11 +23,13 @@ from engine.notes.model import (
     WatchMode,
     WatchState,
 )
-from tui.ages import age, duration
+from engine.text.amounts import duration
+from tui.ages import age
 from tui.paths import complete
-from tui.text import cell, content, cut, cut_path, line
+from tui.text import cell, content, cut, cut_path, line, plain
 from tui.widgets.marks import Marks
 from tui.widgets.progress import bar, embedding_line
+from tui.widgets.row_list import Column, RowList
 from tui.widgets.status_line import STALE, Health, status_text
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -49,6 +52,20 @@ def test_no_text_steers_the_terminal_or_is_taken_for_markup(text):
 def test_cut_text_is_never_wider_than_it_may_be(text, width):
     assert cell_len(cut(text, width)) <= width
     assert cell_len(cut_path(text, width)) <= width
+
+
+def test_a_tab_never_reaches_a_column():
+    for shown in (plain("a\tb"), line("a\tb").plain, cell("a\tb", width=9).plain):
+        assert shown == "a   b"
+    assert RowList._fit("a\tb\tc", 12, Column("x")) == "a   b   c   "
+    assert RowList._fit("a\tb", 8, Column("x", path=True)) == "a   b   "
+
+
+def test_a_long_path_is_cut_by_measuring_little_of_it(monkeypatch):
+    measured = []
+    monkeypatch.setattr(tui.text, "cell_len", lambda text: measured.append(len(text)) or cell_len(text))
+    assert cut_path("x/" * 50_000 + "owl.md", 10) == "…/x/owl.md"
+    assert sum(measured) < 120_000
 
 
 def test_a_cut_path_keeps_its_name():

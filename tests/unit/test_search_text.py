@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.notes.model import IndexCounts, JobCounts, Mode, NotesStatus, SearchResult
-from tui.panes.search_text import NO_EVIDENCE, Found, Question, nothing, summary
+from engine.notes.model import NO_EVIDENCE, IndexCounts, JobCounts, Mode, NotesStatus, SearchResult
+from tui.panes.search_text import Found, Question, nothing, summary
 
 
 def status(folders: int = 1, files: int = 5, pending: int = 0) -> NotesStatus:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 
 from engine.notes.model import DriftCause, DriftReport, DriftRow
+from engine.text.amounts import count
 from tui.ages import age, clock
 from tui.keymap import bindings
 from tui.panes.jobs_text import short_error
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm
-from tui.text import content, count, line
+from tui.text import content, line
 from tui.widgets.label import Label
 from tui.widgets.row_list import Column, Row
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from engine.text.amounts import count
 from tui.ages import ago
 from tui.panes.list_pane import ListPane
-from tui.text import count, line
+from tui.text import line
 from tui.widgets.row_list import Column, Row
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 
 from engine.notes.model import Job, JobCounts, JobId, JobStatus
+from engine.text.amounts import count
 from tui.ages import age
 from tui.keymap import bindings
 from tui.panes.jobs_text import STATUSES, detail, job_row, known, since, story, totals_line
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm, TextDialog
-from tui.text import content, count, line
+from tui.text import content, line
 from tui.widgets.label import Label
 from tui.widgets.progress import embedding_line
 from tui.widgets.row_list import Column, Row, RowList

@@ -13,12 +13,13 @@ from textual import on
 from textual.widgets import Input
 
 from engine.errors import NoctuaryError
+from engine.text.amounts import count
 from tui.clipboard import copy
 from tui.editor import edit
 from tui.keymap import bindings
 from tui.messages import Flash
 from tui.panes.base import Pane, Shown
-from tui.text import content, count
+from tui.text import content
 from tui.widgets.label import Label
 from tui.widgets.line_input import LineInput
 from tui.widgets.marks import Marks

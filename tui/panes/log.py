@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.message import Message
 
+from engine.text.amounts import count
 from tui.ages import clock
 from tui.keymap import bindings
 from tui.live import REDUCED_REPAINTS, REPAINTS
 from tui.panes.list_pane import ListPane
-from tui.text import content, count, line
+from tui.text import content, line
 from tui.widgets.row_list import Column, Row
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.notes.model import Mode
-from tui.text import count, plain
+from engine.notes.model import NO_EVIDENCE, Mode
+from engine.text.amounts import count
+from tui.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from engine.notes.model import NotesStatus, SearchResult
 
-NO_EVIDENCE = "No evidence found for that query."
 
 RECENT = 6
 """Queries shown where nothing is typed yet."""

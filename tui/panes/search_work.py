@@ -8,10 +8,10 @@ from textual.message import Message
 
 from engine.errors import NoctuaryError
 from engine.notes.model import Freshness, FreshnessState
+from engine.text.amounts import count
 from tui.clipboard import copy
 from tui.editor import edit
 from tui.messages import Flash
-from tui.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ from textual import on
 from textual.message import Message
 
 from engine.errors import NoctuaryError
+from engine.text.amounts import count
 from tui.keymap import bindings
 from tui.screens.add_folder import AddFolder
 from tui.screens.dialog import Confirm, Dialog
-from tui.text import count
 from tui.widgets.row_list import Column, Row, RowList
 from tui.widgets.status_line import SIGNS, is_silent, mode_words
 

@@ -13,8 +13,9 @@ from rich.cells import cell_len
 from textual.content import Content, Span
 
 from engine.notes.model import Freshness, FreshnessState
+from engine.text.amounts import count
 from engine.text.safe import visible
-from tui.text import count, cut, cut_path, plain
+from tui.text import cut, cut_path, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui.ages import duration
+from engine.text.amounts import duration
 from tui.text import line, plain
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from textual.content import Content
 
 from engine.errors import DatabaseUnavailable, NoctuaryError
 from engine.notes.model import EmbeddingProgress, NotesStatus, WatchMode, WatchState
-from tui.text import count, line
+from engine.text.amounts import count
+from tui.text import line
 from tui.widgets.label import Label
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import click
 
 from engine.doors import exits, output, parameters, session
 from engine.doors.finishing import finish
+from engine.text.amounts import count
 
 if TYPE_CHECKING:
     from engine import Engine
@@ -55,7 +56,7 @@ def _show(report: DriftReport, *, as_json: bool) -> None:
         )
         return
     output.say(
-        f"{output.count(report.files_on_disk, 'file')} on the disk, {report.files_in_index:,} in the index, "
+        f"{count(report.files_on_disk, 'file')} on the disk, {report.files_in_index:,} in the index, "
         f"compared in {report.seconds:.2f} s."
     )
     for problem in report.problems:

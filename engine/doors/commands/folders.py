@@ -9,6 +9,7 @@ import click
 from engine.doors import exits, output, parameters, session
 from engine.errors import FolderError
 from engine.settings.paths import real
+from engine.text.amounts import count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ async def _list(engine: Engine, *, as_json: bool) -> int:
     if as_json:
         output.dump({"folders": found})
     elif found:
-        output.table([(output.count(folder.files, "file"), str(folder.path)) for folder in found])
+        output.table([(count(folder.files, "file"), str(folder.path)) for folder in found])
     else:
         output.say("No folder of notes yet. `noctuary folders add FOLDER` adds one.")
     return exits.DONE

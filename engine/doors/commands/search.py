@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.doors import exits, output, parameters, session
-from engine.notes.model import FreshnessState, Mode
+from engine.notes.model import MOST_CITATIONS, NO_EVIDENCE, FreshnessState, Mode
+from engine.text.amounts import count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,12 +16,10 @@ if TYPE_CHECKING:
     from engine import Engine
     from engine.notes.model import Citation, Freshness, SearchResult
 
-NO_EVIDENCE = "No evidence found for that query."
-
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--k", "k", type=click.IntRange(1, 200), help="How many citations at most.")
+@click.option("--k", "k", type=click.IntRange(1, MOST_CITATIONS), help="How many citations at most.")
 @click.option(
     "--path", "path_glob", metavar="GLOB", help="Only files whose path matches, as in 'work/**/*.md'."
 )
@@ -110,9 +109,7 @@ def _print(result: SearchResult, found: list[tuple[Citation, Freshness]], *, exp
         output.say(output.indent(citation.text))
         output.say()
     if explain and found:
-        output.say(
-            f"{output.count(len(found), 'citation')} by {result.mode} search in {result.seconds:.3f} s"
-        )
+        output.say(f"{count(len(found), 'citation')} by {result.mode} search in {result.seconds:.3f} s")
 
 
 def _explained(citation: Citation) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.doors import exits, output, parameters, session
-from engine.doors.finishing import duration, sentences, summary
+from engine.doors.finishing import sentences, summary
+from engine.text.amounts import duration
 
 if TYPE_CHECKING:
     from pathlib import Path
