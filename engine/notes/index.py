@@ -15,13 +15,13 @@ from engine.database.bulk import as_json, every
 from engine.notes import jobs, prepare
 from engine.notes.model import FolderId, JobId
 from engine.notes.prepare import Content, Gone, PassageText
+from engine.text.ranking import posting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from psycopg import AsyncConnection
 
-_POSTING = struct.Struct("<iHB")
 _COPY_CHUNK = 256 * 1024
 
 # The index can be rebuilt from the disk at any time, so it need not wait for the platter.
@@ -305,11 +305,10 @@ def posting_rows(segment: int, passages: Iterable[tuple[int, PassageText]]) -> b
     event loop must not pay for them. Format: PostgreSQL documentation, COPY, "Binary Format".
     """
     buffers: dict[str, bytearray] = {}
-    pack = _POSTING.pack
     for passage, text in sorted(passages, key=lambda pair: pair[0]):
         length = text.length
         for term, count in text.terms.items():
-            entry = pack(passage, length, min(count, 255))
+            entry = posting(passage, length, count)
             buffer = buffers.get(term)
             if buffer is None:
                 buffers[term] = bytearray(entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,7 @@ from engine.text.ranking import (
     Bm25,
     evidence,
     fuse,
-    pack,
-    score,
+    posting,
 )
 
 WORDS = "abcde"
@@ -42,11 +42,7 @@ def indexed(collection: Collection, segments: int = 1) -> dict[str, list[bytes]]
         part = {key: text for key, text in collection.items() if key % segments == segment}
         for term in sorted({word for text in part.values() for word in text}):
             having = {key: text for key, text in part.items() if term in text}
-            block = pack(
-                list(having),
-                [len(text) for text in having.values()],
-                [text.count(term) for text in having.values()],
-            )
+            block = b"".join(posting(key, len(text), text.count(term)) for key, text in having.items())
             postings.setdefault(term, []).append(block)
     return postings
 
@@ -64,12 +60,12 @@ def reference(collection: Collection, query: set[str]) -> dict[int, float]:
     return dict(scores)
 
 
-def searched(collection: Collection, query: set[str], **options: object) -> dict[int, float]:
+def searched(collection: Collection, query: set[str], **options: Any) -> dict[int, float]:
     chosen = {term: blocks for term, blocks in indexed(collection, 3).items() if term in query}
     excluded = options.get("exclude")
-    kept = {k: t for k, t in collection.items() if excluded is None or k not in excluded}  # type: ignore[operator]
-    options.setdefault("limit", 1000)
-    ids, scores = score(chosen, len(kept), sum(map(len, kept.values())), **options)  # type: ignore[arg-type]
+    kept = {k: t for k, t in collection.items() if excluded is None or k not in excluded}
+    bm25 = Bm25.of(chosen, len(kept), sum(map(len, kept.values())), exclude=excluded)
+    ids, scores = bm25.best(options.get("limit", 1000), only=options.get("only"))
     return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
 
@@ -142,7 +138,7 @@ def test_coverage_weighs_words_by_how_rare_they_are() -> None:
 
 
 def test_numbers_beyond_a_field_are_cut_to_it() -> None:
-    block = np.frombuffer(pack([2**31 - 1], [70_000], [1000]), POSTING)
+    block = np.frombuffer(posting(2**31 - 1, 70_000, 1000), POSTING)
     assert (POSTING.itemsize, block["passage"][0], block["length"][0], block["tf"][0]) == (
         7,
         2**31 - 1,
@@ -152,7 +148,7 @@ def test_numbers_beyond_a_field_are_cut_to_it() -> None:
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    ids, scores = score({}, 0, 0, limit=10)
+    ids, scores = Bm25.of({}, 0, 0).best(10)
     assert ids.tolist() == scores.tolist() == []
     assert Bm25.of({}, 0, 0).in_context({5: 3}, {}) == {5: 0}
     assert fuse([], [], 0.4) == []
