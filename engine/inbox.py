@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from engine.notes import Notes
 
 _FAILED_JOBS = "SELECT count(*), min(finished_at) FROM job WHERE status = 'failed'"
-_FAILED_VECTORS = "SELECT count(*) FROM embedding WHERE state = 'failed'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,7 @@ class Inbox:
         async with self._database.connection() as connection:
             cursor = await connection.execute(_FAILED_JOBS)
             failed, oldest = await cursor.fetchone() or (0, None)
-            cursor = await connection.execute(_FAILED_VECTORS)
-            (vectors,) = await cursor.fetchone() or (0,)
+        vectors = await self._notes.failed_passage_count()
         found = [
             InboxItem("failed_jobs", "Notes that could not be indexed", failed, oldest, "jobs"),
             InboxItem("failed_vectors", "Passages the model could not read", vectors, None, "jobs"),

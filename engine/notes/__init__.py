@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
-from engine.notes import citations, disk, drift, folders, jobs
+from engine.notes import citations, disk, drift, failures, folders, jobs
 from engine.notes.model import (
     Citation,
     DriftReport,
     DriftRow,
+    FailedPassage,
     Folder,
     FolderId,
     Freshness,
-    IndexCounts,
     Job,
     JobCounts,
     JobId,
@@ -27,20 +27,19 @@ from engine.notes.model import (
     JobStatus,
     Mode,
     NotesStatus,
+    PassageId,
     Preview,
     SearchResult,
     ServiceFault,
 )
 from engine.notes.standing import Standing
-from engine.notes.tally import Tally
+from engine.notes.tally import Tally, index_counts
 from engine.notes.watchers import recorded
 from engine.settings.paths import expanded, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
-
-    from psycopg import AsyncConnection
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder
@@ -58,16 +57,6 @@ FIRST_MAINTENANCE = 30.0
 
 PROGRESS_INTERVAL = 0.25
 """Seconds between reports to a caller that waits for the work to be done."""
-
-_INDEX_COUNTS = """
-    SELECT (SELECT count(*) FROM folder), (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),
-        (SELECT count(*) FROM passage WHERE orphaned_at IS NULL)
-"""
-
-
-async def _index_counts(connection: AsyncConnection) -> IndexCounts:
-    cursor = await connection.execute(_INDEX_COUNTS)
-    return IndexCounts(*(await cursor.fetchone() or (0, 0, 0, 0)))
 
 
 class Notes:
@@ -91,7 +80,7 @@ class Notes:
         self._watching = False
         self._standing = Standing(database, lambda: self._backlog.model)
         self._job_counts = Tally(jobs.counts)
-        self._index_counts = Tally(_index_counts)
+        self._index_counts = Tally(index_counts)
 
     # Folders
 
@@ -177,13 +166,26 @@ class Notes:
 
     async def retry(self, ids: Sequence[JobId] | None = None) -> int:
         """Queue failed jobs again; without ids all of them, and passages the model failed on."""
-        from engine.notes import backlog
-
         async with self._database.transaction() as connection:
             count = await jobs.retry(connection, ids)
             if ids is None:
-                count += await backlog.retry_failed(connection)
+                count += await failures.retry(connection)
         return count
+
+    async def failed_passages(self, *, text: str = "", limit: int = 200) -> list[FailedPassage]:
+        """Passages the model could not embed, by path; `text` is looked for in path and error."""
+        async with self._database.connection() as connection:
+            return await failures.listing(connection, self._backlog.model, text=text, limit=limit)
+
+    async def failed_passage_count(self) -> int:
+        """How many passages the model could not embed."""
+        async with self._database.connection() as connection:
+            return await failures.count(connection, self._backlog.model)
+
+    async def retry_passages(self, ids: Sequence[PassageId] | None = None) -> int:
+        """Let the model try again what it could not embed (None: all). Returns how many."""
+        async with self._database.transaction() as connection:
+            return await failures.retry(connection, ids)
 
     async def index_all(self, folder: FolderId | None = None) -> int:
         """Survey the folders (or one) and queue what differs from the index. Returns the jobs queued."""

@@ -211,11 +211,3 @@ def embedded_text(heading: str, text: str) -> str:
 def vector_text(vector: Sequence[float]) -> str:
     """A vector as pgvector reads it."""
     return "[" + ",".join(f"{value:.6g}" for value in vector) + "]"
-
-
-async def retry_failed(connection: AsyncConnection) -> int:
-    """Let the model try again what it could not embed. Returns how many passages."""
-    cursor = await connection.execute(
-        "UPDATE embedding SET state = 'pending', error = NULL WHERE state = 'failed'"
-    )
-    return cursor.rowcount

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FolderId = NewType("FolderId", int)
 JobId = NewType("JobId", int)
+PassageId = NewType("PassageId", int)
 
 MOST_CITATIONS = 200
 """Citations one search gives at most."""
@@ -101,6 +102,23 @@ class EmbeddingProgress:
     def total(self) -> int:
         """Passages in all."""
         return self.embedded + self.pending + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPassage:
+    """A passage the model could not embed, at the newest place where it stands, with the reason."""
+
+    id: PassageId
+    folder: Path
+    path: str
+    line_start: int
+    line_end: int
+    error: str
+
+    @property
+    def reference(self) -> str:
+        """`path:Lstart-Lend`."""
+        return f"{self.path}:L{self.line_start}-L{self.line_end}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from engine.notes.model import IndexCounts
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -33,3 +35,15 @@ class Tally(Generic[T]):
         end = time.monotonic()
         self._until = end + PATIENCE * (end - start)
         return value
+
+
+_INDEX_COUNTS = """
+    SELECT (SELECT count(*) FROM folder), (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),
+        (SELECT count(*) FROM passage WHERE orphaned_at IS NULL)
+"""
+
+
+async def index_counts(connection: AsyncConnection) -> IndexCounts:
+    """What the index holds now."""
+    cursor = await connection.execute(_INDEX_COUNTS)
+    return IndexCounts(*(await cursor.fetchone() or (0, 0, 0, 0)))

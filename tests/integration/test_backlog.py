@@ -151,7 +151,17 @@ async def test_a_passage_the_model_cannot_embed_fails_alone_and_waits_for_a_huma
     assert (items["failed_vectors"].count, items["failed_vectors"].pane) == (1, "jobs")
     assert await vault.found("poison") == ["b.md"], "its words are found all the same"
 
-    assert await vault.notes.retry([]) == 0
+    (passage,) = await vault.notes.failed_passages()
+    assert (passage.reference, passage.folder) == ("b.md:L1-L1", vault.root)
+    assert passage.error == "cannot read 'poison'"
+    assert await vault.notes.failed_passages(text="POISON") == [passage]
+    assert await vault.notes.failed_passages(text="c.md") == []
+    assert await vault.notes.failed_passage_count() == 1
+
+    assert await vault.notes.retry([]) == await vault.notes.retry_passages([]) == 0
+    assert await vault.notes.retry_passages([passage.id]) == 1
+    assert await vault.notes.failed_passages() == []
+    await (await using(vault, choosy)).run_until_idle()
     assert await vault.notes.retry() == 1
     choosy.word = "nothing of the kind"
     await (await using(vault, choosy)).run_until_idle()

@@ -172,6 +172,23 @@ def test_a_search_by_meaning_before_there_are_vectors_says_why_it_finds_nothing(
     assert "Vectors are still being made: 3 passages wait for vectors" in found.err
 
 
+def test_jobs_lists_the_passages_without_a_vector_and_retry_takes_them(
+    noctuary: Line, database_url: str
+) -> None:
+    noctuary.index()
+    fail = "UPDATE noctuary.embedding SET state = 'failed', error = 'too \x1b odd' WHERE passage = 1"
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(fail.encode())
+    listed = noctuary("jobs", "--status", "vectors", "--json").json
+    (passage,) = listed["passages"]
+    assert (listed["failed"], passage["id"], passage["error"]) == (1, 1, "too \x1b odd")
+    said = noctuary("jobs", "--status", "vectors").out
+    assert f"1: {passage['path']}:L{passage['line_start']}-L{passage['line_end']}: too ␛ odd\n" in said
+    assert "None of these" in noctuary("retry", "--vectors", "99", "--json").err
+    assert noctuary("retry", "--vectors", "1", "--json").json["queued"] <= 1
+    assert noctuary("jobs", "--status", "vectors", "--json").json["passages"] == []
+
+
 def test_status_tells_who_watches_and_when_it_last_gave_a_sign_of_life(
     noctuary: Line, database_url: str
 ) -> None:

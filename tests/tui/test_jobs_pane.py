@@ -178,3 +178,32 @@ async def test_an_error_is_shown_in_full(settings: Settings):
         await screen.press("q")
         assert screen.app.is_running
         assert "[✗ failed 1]" in screen.text
+
+
+async def test_the_inbox_leads_to_the_passages_without_a_vector_and_they_are_retried(
+    settings: Settings, vault: Path
+):
+    error = "The model read no word of it: " + "too odd " * 30 + "end."
+    async with desk(settings, vault) as screen:
+        await screen.engine.notes.index_all()
+        await screen.engine.notes.work_until_idle(embed=False)
+        await screen.execute("UPDATE embedding SET state = 'failed', error = %s", (error,))
+        await screen.until(lambda: "Passages the model could not read" in screen.text)
+        await screen.press("enter")
+        pane = screen.pane(JobsPane)
+        assert "[✗ vectors 3]" in screen.text
+        assert [row.cells[5] for row in pane.list.rows] == [
+            "birds/owl.md:L1-L3",
+            "birds/robin.md:L1-L3",
+            "work/deploy.md:L1-L3",
+        ]
+        assert "end." in pane.describe(pane.list.rows[0]).plain
+        await screen.press("i")
+        assert "Passage without a vector" in screen.text
+        await screen.press("escape", "space", "r")
+        assert len(pane.list.rows) == 2
+        await screen.press("r")
+        assert "Retry all 2 passages without a vector?" in screen.text
+        await screen.press("y")
+        assert pane.list.rows == () or not pane.list.rows
+        assert "could embed every passage" in screen.text

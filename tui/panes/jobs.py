@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 
-from engine.notes.model import Job, JobCounts, JobId, JobStatus
+from engine.notes.model import FailedPassage, Job, JobCounts, JobId, JobStatus, PassageId
 from engine.text.amounts import count
 from tui.ages import age
 from tui.keymap import bindings
-from tui.panes.jobs_text import STATUSES, detail, job_row, known, since, story, totals_line
+from tui.panes.jobs_text import (
+    STATUSES,
+    VECTORS,
+    Choice,
+    detail,
+    job_row,
+    known,
+    passage_detail,
+    passage_key,
+    passage_row,
+    since,
+    story,
+    totals_line,
+)
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm, TextDialog
 from tui.text import content, line
@@ -48,10 +61,12 @@ class JobsSnapshot:
 
     counts: JobCounts
     jobs: tuple[Job, ...]
-    status: JobStatus | None
+    status: Choice
     text: str
     offset: int
     more: bool
+    passages: tuple[FailedPassage, ...] = ()
+    vectors: int = 0
 
 
 class JobsPane(ListPane[JobsSnapshot]):
@@ -77,7 +92,7 @@ class JobsPane(ListPane[JobsSnapshot]):
         super().__init__()
         self._totals = Label(classes="totals")
         self._embedding = Label(classes="embedding")
-        self.status: JobStatus | None = None
+        self.status: Choice = None
         self.first = 0
         self._owed = 0
 
@@ -90,6 +105,8 @@ class JobsPane(ListPane[JobsSnapshot]):
         """The inbox sends to what failed."""
         if kind == "failed_jobs":
             self.status, self.filter_text, self.first, self.dirty = JobStatus.FAILED, "", 0, True
+        elif kind == "failed_vectors":
+            self.status, self.filter_text, self.first, self.dirty = VECTORS, "", 0, True
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -97,6 +114,12 @@ class JobsPane(ListPane[JobsSnapshot]):
         """A window of jobs, and the counts."""
         status, text, offset = self.status, self.filter_text, self.first
         counts = await engine.notes.job_counts()
+        vectors = await engine.notes.failed_passage_count()
+        if status == VECTORS:
+            passages = tuple(await engine.notes.failed_passages(text=text, limit=WINDOW))
+            return JobsSnapshot(
+                counts, (), status, text, offset=0, more=False, passages=passages, vectors=vectors
+            )
         if offset == LAST:
             offset = max(await _matching(engine, counts, status, text) - WINDOW, 0)
         jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1, offset=offset)
@@ -104,12 +127,12 @@ class JobsPane(ListPane[JobsSnapshot]):
             offset = 0
             jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1)
         window, more = tuple(jobs[:WINDOW]), len(jobs) > WINDOW
-        return JobsSnapshot(counts, window, status, text, offset, more)
+        return JobsSnapshot(counts, window, status, text, offset, more, vectors=vectors)
 
     def show(self, snapshot: JobsSnapshot) -> None:
         """Counts, backlog and rows."""
         self.first = snapshot.offset
-        self._totals.put(totals_line(snapshot.counts, snapshot.status))
+        self._totals.put(totals_line(snapshot.counts, snapshot.status, snapshot.vectors))
         super().show(snapshot)
         self.list.move_to(self.list.cursor + self._owed)
         self._owed = 0
@@ -120,13 +143,20 @@ class JobsPane(ListPane[JobsSnapshot]):
         self._embedding.put(embedding_line(status.embedding if status is not None else None))
 
     def rows(self, snapshot: JobsSnapshot) -> Sequence[Row]:
-        """One row a job."""
+        """One row a job, or a passage without a vector."""
+        if snapshot.status == VECTORS:
+            several = len({each.folder for each in snapshot.passages}) > 1
+            return [passage_row(each, many_folders=several) for each in snapshot.passages]
         now = self.host.now()
         many = len({job.folder for job in snapshot.jobs}) > 1
         return [job_row(job, now_age=age(since(job), now), many_folders=many) for job in snapshot.jobs]
 
     def summary(self, snapshot: JobsSnapshot) -> Content:
         """Which rows are shown."""
+        if snapshot.status == VECTORS:
+            shown = count(len(snapshot.passages), "passage")
+            of = f" of {snapshot.vectors:,}" if snapshot.vectors > len(snapshot.passages) else ""
+            return line(f"{shown}{of} without a vector: found by words alone{self.marked()}", "dim")
         first, last = snapshot.offset + 1, snapshot.offset + len(snapshot.jobs)
         total = _total(snapshot)
         of = f" of {total:,}" if total is not None else " of more" if snapshot.more else ""
@@ -137,6 +167,8 @@ class JobsPane(ListPane[JobsSnapshot]):
 
     def nothing(self) -> str:
         """No jobs."""
+        if self.status == VECTORS:
+            return "The model could embed every passage it was given."
         return f"No {self.status} jobs." if self.status else "No jobs yet: they appear when notes change."
 
     # Paging ----------------------------------------------------------------------------------
@@ -179,8 +211,15 @@ class JobsPane(ListPane[JobsSnapshot]):
         jobs = self.snapshot.jobs if self.snapshot is not None else ()
         return next((job for job in jobs if row is not None and str(job.id) == row.key), None)
 
+    def _passage(self, row: Row | None) -> FailedPassage | None:
+        passages = self.snapshot.passages if self.snapshot is not None else ()
+        return next((each for each in passages if row is not None and passage_key(each) == row.key), None)
+
     def describe(self, row: Row) -> Content | None:
         """The error in full, or when what happened."""
+        passage = self._passage(row)
+        if passage is not None:
+            return content("✗ " + passage.error, "$text-error")
         job = self._job(row)
         if job is None:
             return None
@@ -189,13 +228,16 @@ class JobsPane(ListPane[JobsSnapshot]):
         return line(story(job, self.host.now()), "dim")
 
     def subject(self, row: Row) -> str:
-        """The job's path."""
+        """The job's path, or the passage's lines."""
+        passage = self._passage(row)
+        if passage is not None:
+            return str(passage.folder / passage.reference)
         job = self._job(row)
         return str(job.folder / job.path) if job is not None else row.key
 
     def file(self, row: Row) -> Path | None:
-        """The job's file."""
-        job = self._job(row)
+        """The job's or passage's file."""
+        job = self._job(row) or self._passage(row)
         return job.folder / job.path if job is not None else None
 
     def unavailable(self, action: str) -> str:
@@ -209,18 +251,24 @@ class JobsPane(ListPane[JobsSnapshot]):
             and self.snapshot
             and not len(self.marks)
             and not self.snapshot.counts.failed
+            and not self.snapshot.vectors
         ):
             return "No job has failed: there is nothing to retry"
         return super().unavailable(action)
 
     def do_status(self) -> None:
-        """Show the jobs of the next status."""
-        self.status = STATUSES[(STATUSES.index(self.status) + 1) % len(STATUSES)]
+        """Show the jobs of the next status; after the last the passages without a vector, if any."""
+        vectors = self.snapshot is not None and self.snapshot.vectors
+        choices: tuple[Choice, ...] = (*STATUSES, VECTORS) if vectors else STATUSES
+        here = choices.index(self.status) if self.status in choices else -1
+        self.status = choices[(here + 1) % len(choices)]
         self.filter_changed()
 
     def do_detail(self) -> None:
         """Everything about the job."""
-        job = self._job(self.list.current)
+        job, passage = self._job(self.list.current), self._passage(self.list.current)
+        if passage is not None:
+            self.app.push_screen(TextDialog("Passage without a vector", passage_detail(passage)))
         if job is not None:
             self.app.push_screen(TextDialog(f"Job {job.id}", detail(job, self.host.now())))
 
@@ -229,39 +277,64 @@ class JobsPane(ListPane[JobsSnapshot]):
     def do_retry(self) -> None:
         """Retry the marked jobs; without marks all failed ones that match the filter, after a yes."""
         if len(self.marks):
-            self._retry([JobId(int(key)) for key in self.marks])
+            self._retry(tuple(self.marks))
             return
-        failed = self.snapshot.counts.failed if self.snapshot is not None else 0
-        what = (
-            f"the failed jobs with “{self.filter_text}”"
-            if self.filter_text
-            else f"all {count(failed, 'failed job')}"
-        )
+        what = self._all_failed()
         self.app.push_screen(
             Confirm(f"Retry {what}?", "jobs.retry", detail="Mark rows to retry only those."), self._retry_all
         )
+
+    def _all_failed(self) -> str:
+        """What a retry without marks takes, in words."""
+        counts = self.snapshot.counts if self.snapshot is not None else JobCounts()
+        vectors = self.snapshot.vectors if self.snapshot is not None else 0
+        passages = count(vectors, "passage") + " without a vector"
+        if self.filter_text:
+            kind = "passages without a vector" if self.status == VECTORS else "failed jobs"
+            return f"the {kind} with “{self.filter_text}”"
+        if self.status == VECTORS or not counts.failed:
+            return f"all {passages}"
+        return f"all {count(counts.failed, 'failed job')}" + (f" and {passages}" if vectors else "")
 
     def _retry_all(self, confirmed: bool | None) -> None:
         if confirmed:
             self._retry(None)
 
-    def _retry(self, ids: Sequence[JobId] | None) -> None:
-        text = self.filter_text
+    def _retry(self, keys: Sequence[str] | None) -> None:
+        """Retry the rows of these keys; None: all that match the filter, of the kind that is shown."""
+        text, status = self.filter_text, self.status
 
         async def work(engine: Engine) -> int:
-            if ids is not None or not text:
-                return await engine.notes.retry(ids)
-            failed = await engine.notes.jobs(status=JobStatus.FAILED, text=text, limit=ALL_AT_ONCE)
-            return await engine.notes.retry([job.id for job in failed])
+            if keys is not None:
+                return await _retry_rows(engine, keys)
+            return await _retry_matching(engine, status, text)
 
         def said(queued: int) -> str:
-            self.marks.forget(str(each) for each in ids or ())
+            self.marks.forget(keys or ())
             self.changed()
             if not queued:
                 return "Nothing to retry: those jobs did not fail, or their paths are queued already"
-            return f"{count(queued, 'job')} queued again"
+            return f"{count(queued, 'passage' if status == VECTORS else 'job')} queued again"
 
         self.command(work, "retry", said)
+
+
+async def _retry_rows(engine: Engine, keys: Sequence[str]) -> int:
+    """Retry marked rows: jobs, and passages, whose keys begin with a letter."""
+    jobs = [JobId(int(key)) for key in keys if key.isdigit()]
+    passages = [PassageId(int(key[1:])) for key in keys if not key.isdigit()]
+    return await engine.notes.retry(jobs) + await engine.notes.retry_passages(passages)
+
+
+async def _retry_matching(engine: Engine, status: Choice, text: str) -> int:
+    """Retry what failed: passages where they are shown, else jobs, without a filter both."""
+    if status == VECTORS:
+        passages = await engine.notes.failed_passages(text=text, limit=ALL_AT_ONCE)
+        return await engine.notes.retry_passages([each.id for each in passages])
+    if not text:
+        return await engine.notes.retry()
+    failed = await engine.notes.jobs(status=JobStatus.FAILED, text=text, limit=ALL_AT_ONCE)
+    return await engine.notes.retry([job.id for job in failed])
 
 
 async def _matching(engine: Engine, counts: JobCounts, status: JobStatus | None, text: str) -> int:
@@ -275,4 +348,6 @@ def _total(snapshot: JobsSnapshot) -> int | None:
     """Jobs that match, when it is known without asking: the counts know nothing of a text."""
     if not snapshot.more:
         return snapshot.offset + len(snapshot.jobs)
-    return None if snapshot.text else known(snapshot.counts, snapshot.status)
+    if snapshot.text or snapshot.status == VECTORS:
+        return None
+    return known(snapshot.counts, snapshot.status)

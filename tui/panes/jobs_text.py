@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from textual.content import Content
 
-from engine.notes.model import Job, JobCounts, JobStatus
+from engine.notes.model import FailedPassage, Job, JobCounts, JobStatus
 from tui.ages import ago, clock
 from tui.text import content, line
 from tui.widgets.row_list import Row
@@ -14,6 +14,11 @@ from tui.widgets.row_list import Row
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
+
+VECTORS: Final = "vectors"
+"""Stands among the statuses for the passages the model could not embed."""
+
+Choice = JobStatus | Literal["vectors"] | None
 
 STATUSES: tuple[JobStatus | None, ...] = (
     None,
@@ -34,12 +39,15 @@ SIGNS = {
 """How a status is shown: sign, word and tone, so that no colour is needed to tell them apart."""
 
 
-def totals_line(counts: JobCounts, status: JobStatus | None) -> Content:
+def totals_line(counts: JobCounts, status: Choice, vectors: int = 0) -> Content:
     """Counts by status, the one that is shown in brackets, and the rate."""
     parts: list[tuple[str, str]] = []
     for each in STATUSES:
         text = f"{'all' if each is None else SIGNS[each][0]} {known(counts, each):,}"
         parts.append((f"[{text}]", "bold") if each is status else (f" {text} ", ""))
+    if vectors or status == VECTORS:
+        text = f"✗ {VECTORS} {vectors:,}"
+        parts.append((f"[{text}]", "bold") if status == VECTORS else (f" {text} ", ""))
     # The rate of the last minute says nothing once the queue is empty, and nobody would take it away.
     busy = counts.pending + counts.processing > 0
     rate = f"  {max(counts.rate, 1):,.0f} jobs/s" if busy and counts.rate >= SLOWEST else ""
@@ -62,6 +70,29 @@ def job_row(job: Job, *, now_age: str, many_folders: bool) -> Row:
         short_error(job.error or "", job.folder / job.path),
     )
     return Row(str(job.id), cells, ("muted", tone, "", "", "muted", "", "error"))
+
+
+def passage_row(passage: FailedPassage, *, many_folders: bool) -> Row:
+    """A passage without a vector as a row of the table."""
+    place = passage.reference
+    path = f"{passage.folder.name}/{place}" if many_folders else place
+    cells = (str(passage.id), SIGNS[JobStatus.FAILED][0], "vector", "", "", path, passage.error)
+    return Row(passage_key(passage), cells, ("muted", "error", "", "", "muted", "", "error"))
+
+
+def passage_key(passage: FailedPassage) -> str:
+    """The key of its row: no job has such a one."""
+    return f"v{passage.id}"
+
+
+def passage_detail(passage: FailedPassage) -> Content:
+    """Everything about a passage the model could not embed."""
+    facts = [
+        ("file", str(passage.folder / passage.path)),
+        ("lines", f"{passage.line_start}-{passage.line_end}"),
+    ]
+    lines = [Content.assemble((f"{name:<9}", "dim"), line(value)) for name, value in facts]
+    return Content("\n").join([*lines, Content(""), content("✗ " + passage.error, "$text-error")])
 
 
 def short_error(error: str, file: Path) -> str:
