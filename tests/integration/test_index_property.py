@@ -71,8 +71,8 @@ async def _take(vault: Vault, step: tuple[str, ...]) -> None:
         await vault.rows(
             "UPDATE passage SET orphaned_at = now() - interval '8 days' WHERE orphaned_at IS NOT NULL"
         )
+        await upkeep.purge(vault.database)
         async with vault.database.transaction() as connection:
-            await upkeep.purge(connection)
             segments = [
                 row[0] for row in await (await connection.execute("SELECT id FROM segment")).fetchall()
             ]
