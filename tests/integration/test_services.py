@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(services, "WELL_AFTER", 0.3)
+    monkeypatch.setattr(services, "WELL_AFTER", 1.0)
 
 
 async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_meanwhile(
@@ -62,7 +62,8 @@ async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_me
     await eventually(lambda: not held.faults)
     assert held.since == {}
     pauses = [later - earlier for earlier, later in itertools.pairwise(starts)]
-    assert pauses[0] < pauses[1] < pauses[2], "later and later"
+    least = [0.02, 0.04, 0.08]  # a busy machine may add to each, so they are not compared with each other
+    assert all(pause >= wanted for pause, wanted in zip(pauses, least, strict=True)), "later and later"
     assert caplog.text.count("indexer stopped: the disk is full") == 3
     assert "Traceback" in caplog.text
     await held.stop()
