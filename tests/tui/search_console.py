@@ -5,22 +5,18 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import pytest
-
-from engine import Engine
 from tests.support import eventually
-from tui.app import NoctuaryApp
+from tests.tui.desk import Desk, desk, write
 from tui.panes.search import SearchPane
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from textual.pilot import Pilot
-
-    from engine.errors import NoctuaryError
     from engine.notes.model import Citation
     from engine.settings import Settings
+
+__all__ = ["NOTES", "Console", "console", "write"]
 
 NOTES = {
     "birds/owl.md": "# Owls\n\nThe barn owl hunts at night.\nIt hears a mouse under the snow.\n",
@@ -30,37 +26,12 @@ NOTES = {
 }
 
 
-def write(folder: Path, notes: dict[str, str]) -> Path:
-    """Write notes into a folder, which is made."""
-    for name, text in notes.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return folder
-
-
-class Console:
-    """The running app and its search pane, with what the tests ask of them."""
-
-    def __init__(self, pilot: Pilot[None], app: NoctuaryApp) -> None:
-        self.pilot = pilot
-        self.app = app
-        self.pane = next(pane for pane in app.panes if isinstance(pane, SearchPane))
+class Console(Desk):
+    """The running app with what the tests ask of its search pane, which is `pane`."""
 
     @property
-    def engine(self) -> Engine:
-        """The engine, which is open."""
-        assert self.app.engine is not None
-        return self.app.engine
-
-    @property
-    def lines(self) -> list[str]:
-        """The screen as text."""
-        return [strip.text for strip in self.app.screen._compositor.render_strips()]
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
+    def pane(self) -> SearchPane:
+        return next(pane for pane in self.app.panes if isinstance(pane, SearchPane))
 
     @property
     def references(self) -> list[str]:
@@ -89,18 +60,9 @@ class Console:
         await self.pilot.press(*text)
         await self.settle()
 
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.settle()
-
     async def shows(self, text: str) -> None:
         """Wait until the screen shows this."""
         await eventually(lambda: text in self.text)
-
-
-async def _idle(*_args: object, **_options: object) -> list[NoctuaryError]:
-    """Stands for the services of the engine."""
-    return []
 
 
 @asynccontextmanager
@@ -111,15 +73,9 @@ async def console(
 
     The services that follow the disk run only when `live`: without them a file can be newer than its index.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        if not live:
-            patch.setattr(Engine, "start", _idle)
-        app = NoctuaryApp(settings, folder)
-        async with app.run_test(size=size) as pilot:
-            opened = Console(pilot, app)
-            await eventually(lambda: app.engine is not None)
-            await eventually(lambda: not app.busy)
-            await opened.engine.notes.index_all()
-            await opened.engine.notes.work_until_idle()
-            await opened.press("2")
-            yield opened
+    async with desk(settings, folder, size=size, live=live) as begun:
+        opened = Console(begun.pilot, begun.app)
+        await opened.engine.notes.index_all()
+        await opened.engine.notes.work_until_idle()
+        await opened.press("2")
+        yield opened
