@@ -10,9 +10,11 @@ import psycopg
 import pytest
 
 from engine.notes import Notes
+from engine.notes.model import WatchMode
 from engine.services import Services
 from tests.integration import bulk
 from tests.integration.vault import AttentiveEmbedder, Vault
+from tests.integration.watching import watched
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.settings import Settings
     from tests.conftest import Server
+    from tests.integration.watching import Watched
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +53,15 @@ async def vault(
     root.mkdir()
     yield Vault(database, notes, settings, await notes.add_folder(root))
     await services.stop()
+
+
+@pytest.fixture
+async def live(vault: Vault) -> AsyncIterator[Watched]:
+    """A watched vault with one note in it, on events."""
+    vault.write("first.md", "the first note\n")
+    async with watched(vault) as held:
+        await held.mode(WatchMode.EVENTS)
+        yield held
 
 
 @pytest.fixture(scope="session")

@@ -7,27 +7,15 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import pytest
-
 from engine.notes.model import WatchMode
 from tests.integration.watching import watched
 from tests.support import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.integration.vault import Vault
     from tests.integration.watching import Watched
-
-
-@pytest.fixture
-async def live(vault: Vault) -> AsyncIterator[Watched]:
-    """A watched vault with one note in it, on events."""
-    vault.write("first.md", "the first note\n")
-    async with watched(vault) as held:
-        await held.mode(WatchMode.EVENTS)
-        yield held
 
 
 async def test_a_saved_note_is_found_by_keyword_within_a_second(live: Watched) -> None:

@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from tests.integration.watching import Watched
 
 
-@pytest.fixture
-async def live(vault: Vault) -> AsyncIterator[Watched]:
-    vault.write("first.md", "the first note\n")
-    async with watched(vault) as held:
-        await held.mode(WatchMode.EVENTS)
-        yield held
-
-
 async def test_a_name_that_is_not_utf8_does_not_end_the_watch(vault: Vault) -> None:
     """watchfiles dies of it: the watcher is started again, and polls when that does not help."""
     async with watched(vault, poll_interval=0.2) as live:
