@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import logging
+import os
 import sys
 from collections import deque
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ KEPT = 2_000
 
 FILE_BYTES = 2_000_000
 FILE_COUNT = 3
+
+TAIL = 256 * 1024
+"""Bytes of the file that are read for what happened before this process: some thousand lines."""
 
 LOGGER = "noctuary"
 
@@ -45,6 +49,7 @@ class ActivityLog(logging.Handler):
         self._listeners: list[Callable[[LogRecord], None]] = []
         self._file: _SharedFile | None = None
         self._told: set[str] = set()
+        self._earlier: list[LogRecord] = []
 
     def open(self, folder: Path, level: str) -> None:
         """Start gathering, and writing `noctuary.log` (one JSON object a line) into `folder`."""
@@ -52,6 +57,7 @@ class ActivityLog(logging.Handler):
         logger.setLevel(level.upper())
         logger.propagate = False
         logger.addHandler(self)
+        self._earlier = stored(folder / "noctuary.log")
         self._file = _SharedFile(folder / "noctuary.log", self._tell_once)
         self._file.setFormatter(_JsonLine())
         logger.addHandler(self._file)
@@ -92,6 +98,10 @@ class ActivityLog(logging.Handler):
         """What was gathered, newest last."""
         return list(self._records)
 
+    def history(self) -> list[LogRecord]:
+        """The same after the lines that stood in the file before, whichever process wrote them."""
+        return [*self._earlier, *self._records]
+
     def listen(self, callback: Callable[[LogRecord], None]) -> Callable[[], None]:
         """Call `callback` with every new record, on the thread that made it. Returns how to stop."""
         self._listeners.append(callback)
@@ -101,6 +111,24 @@ class ActivityLog(logging.Handler):
                 self._listeners.remove(callback)
 
         return unlisten
+
+
+def stored(file: Path) -> list[LogRecord]:
+    """The last lines of a log file, `TAIL` bytes at most; one that was torn by a crash is left out."""
+    try:
+        with file.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - TAIL))
+            lines = stream.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            told = json.loads(line)
+            at = datetime.fromisoformat(told["at"])
+            found.append(LogRecord(at, str(told["level"]), str(told["source"]), str(told["text"])))
+    return found
 
 
 class _SharedFile(WatchedFileHandler):

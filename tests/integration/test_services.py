@@ -280,7 +280,7 @@ import logging, sys
 from pathlib import Path
 from engine import activity
 activity.FILE_BYTES, activity.FILE_COUNT = 4_000, 1_000
-log = activity.ActivityLog()
+log = ActivityLog()
 log.open(Path(sys.argv[1]), "info")
 for number in range(300):
     logging.getLogger("noctuary.test").info("%s-%d", sys.argv[2], number)
@@ -317,3 +317,21 @@ def test_the_log_is_bounded_and_shut_for_good(tmp_path: Path, monkeypatch: pytes
     logger.info("after")
     assert log.records()[-1].text != "after"
     assert not any(isinstance(handler, ActivityLog) for handler in logging.getLogger("noctuary").handlers)
+
+
+async def test_what_happened_before_is_in_the_history(tmp_path: Path) -> None:
+    before = ActivityLog()
+    before.open(tmp_path, "info")
+    logging.getLogger("noctuary.worker").error("the heron failed")
+    before.shut()
+    with (tmp_path / "noctuary.log").open("a") as file:
+        file.write('{"at": "torn')
+    after = ActivityLog()
+    after.open(tmp_path, "info")
+    logging.getLogger("noctuary.worker").info("the owl went on")
+    after.shut()
+    assert [(r.level, r.source, r.text) for r in after.history()] == [
+        ("error", "worker", "the heron failed"),
+        ("info", "worker", "the owl went on"),
+    ]
+    assert [r.text for r in after.records()] == ["the owl went on"]

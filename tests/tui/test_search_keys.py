@@ -148,7 +148,7 @@ async def test_y_copies_all_marks_also_those_of_an_earlier_query(
         assert "copied by OSC 52: your terminal must allow it (2 citations)" in screen.text
 
 
-async def test_marks_are_undone_and_cleared_before_escape_goes_to_the_input(settings: Settings, vault: Path):
+async def test_marks_are_undone_and_cleared_and_escape_stays_in_the_list(settings: Settings, vault: Path):
     async with console(settings, vault) as screen:
         await screen.type("owl robin database migration ")
         await screen.press("down", "asterisk")
@@ -161,7 +161,8 @@ async def test_marks_are_undone_and_cleared_before_escape_goes_to_the_input(sett
         assert len(screen.pane.marks) == 0
         assert screen.app.focused is screen.pane.list
         await screen.press("escape")
-        assert screen.app.focused is screen.pane.input
+        assert screen.app.focused is screen.pane.list
+        assert "Nothing to drop" in screen.text
 
 
 async def test_what_needs_a_citation_says_so_where_there_is_none(

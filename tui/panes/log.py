@@ -85,7 +85,7 @@ class LogPane(ListPane[tuple["LogRecord", ...]]):
 
     async def fetch(self, engine: Engine) -> tuple[LogRecord, ...]:
         """The records that are kept."""
-        return tuple(engine.log.records())
+        return tuple(engine.log.history())
 
     # Showing ---------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ class SearchPane(SearchView):
             self.glob.value = ""
             self.ask(replace(self.question, glob="", folder=None), after=0)
         else:
-            self.input.focus()
+            self.flash("Nothing to drop; / goes to the search line")
 
     @on(Input.Submitted, "#search-input")
     def _submitted(self, event: Input.Submitted) -> None:
