@@ -20,14 +20,13 @@ from tui.keymap import Keymap
 from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
 from tui.panes.base import FetchFailed, Shown
 from tui.screens.main import MainScreen
+from tui.status_reader import StatusReader
 from tui.themes import without_colour
 from tui.widgets.status_line import Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
-
-    from textual.timer import Timer
 
     from engine import Engine
     from engine.notes.model import NotesStatus
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("noctuary.screen")
 
 TOPICS = ("folder", "file", "job", "embedding", "drift", "service")
-STATUS_SECONDS = 1.0
-"""Between two readings of the status while rows change: it counts the whole index."""
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0
@@ -72,7 +69,8 @@ class NoctuaryApp(App[None]):
         self.trouble: NoctuaryError | None = None
         self.opening = "starting"
         self._main = MainScreen()
-        self._status_timer: Timer | None = None
+        self.status_reader = StatusReader(self)
+        self.news_waiting = False
         self._leaving: asyncio.Task[None] | None = None
         self.set_keymap(self.keys.overrides)
         if self.no_color:
@@ -100,7 +98,7 @@ class NoctuaryApp(App[None]):
     def health(self) -> Health:
         """What the status line says."""
         info = self.engine.database.info if self.engine is not None else None
-        place = "" if info is None else "embedded" if info.embedded else info.location
+        place = "" if info is None else "embedded" if info.embedded else "server"
         return Health("" if self.engine is not None else self.opening, self.status, self.trouble, place)
 
     @property
@@ -108,8 +106,8 @@ class NoctuaryApp(App[None]):
         """Whether anything is under way that will change the screen; tests wait until it is not."""
         opening = self.engine is None and self.trouble is None
         working = any(not w.is_finished for w in self.workers if w.group != BACKGROUND)
-        waiting = self._status_timer is not None or any(pane.fetching for pane in self.panes)
-        return opening or working or waiting
+        waiting = self.status_reader.waiting or any(pane.fetching for pane in self.panes)
+        return opening or working or waiting or self.news_waiting
 
     def spawn(self, work: Coroutine[Any, Any, None], group: str, description: str) -> Worker[None]:
         """Run a worker; one of a group at a time, the newer cancels the older."""
@@ -122,7 +120,7 @@ class NoctuaryApp(App[None]):
     def on_mount(self) -> None:
         """Paint first, then open the engine."""
         self.call_after_refresh(self.open_engine)
-        self.set_interval(HEARTBEAT_SECONDS, self.read_status)
+        self.set_interval(HEARTBEAT_SECONDS, self.status_reader.now)
 
     def open_engine(self) -> None:
         """Open the engine in a worker."""
@@ -148,12 +146,12 @@ class NoctuaryApp(App[None]):
             exit_on_error=False,
         )
         self.spawn(work.start(engine, self.folder, self.post_message), "start", "start watching")
-        self.read_status()
+        self.status_reader.now()
         self._main.engine_ready()
 
     def on_started(self, message: Started) -> None:
         """The services run. Without a folder there is nothing to do: ask for one."""
-        self.read_status()
+        self.status_reader.now()
         if not message.folders:
             self._main.ask_for_folder(
                 "Which folder of Markdown notes shall be searched? It is never modified."
@@ -181,26 +179,10 @@ class NoctuaryApp(App[None]):
 
     def on_changed(self, message: Changed) -> None:
         """Rows changed: the status line and the panes they belong to read again."""
-        self._read_status_soon()
+        self.status_reader.soon()
         for pane in self._main.panes:
             if pane.topics & message.topics or RECONNECTED in message.topics:
                 pane.changed()
-
-    def read_status(self) -> None:
-        """Read the status of the notes; a reading under way is let finish and followed by one more."""
-        if any(worker.group == "status" and not worker.is_finished for worker in self.workers):
-            self._read_status_soon()
-        elif self.engine is not None:
-            self.spawn(work.read_status(self.engine, self.post_message), "status", "read the status")
-
-    def _read_status_soon(self) -> None:
-        """Read it for many changes once."""
-        if self._status_timer is None:
-            self._status_timer = self.set_timer(STATUS_SECONDS, self._status_due)
-
-    def _status_due(self) -> None:
-        self._status_timer = None
-        self.read_status()
 
     def on_status_read(self, message: StatusRead) -> None:
         """Show the status; an unreachable database leaves the last one and says so."""

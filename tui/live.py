@@ -32,6 +32,7 @@ async def follow(app: NoctuaryApp, changes: AsyncIterator[Change], per_second: f
     def post() -> None:
         nonlocal handle, last
         handle, last = None, loop.time()
+        app.news_waiting = False
         app.post_message(Changed(frozenset(pending)))
         pending.clear()
 
@@ -39,6 +40,7 @@ async def follow(app: NoctuaryApp, changes: AsyncIterator[Change], per_second: f
         async for change in changes:
             pending.add(change.topic)
             if handle is None:
+                app.news_waiting = True
                 handle = loop.call_at(max(loop.time(), last + 1 / per_second), post)
     finally:
         if handle is not None:

@@ -56,10 +56,10 @@ async def start(engine: Engine, folder: Path | None, post: Post) -> None:
             return
 
 
-async def read_status(engine: Engine, post: Post) -> None:
-    """Read the status of the notes."""
+async def read_status(engine: Engine, post: Post, *, exact: bool) -> None:
+    """Read the status of the notes; without `exact` its counts may be a moment old."""
     try:
-        status = await engine.notes.status(exact=False)
+        status = await engine.notes.status(exact=exact)
     except NoctuaryError as error:
         post(StatusRead(None, error))
     else:

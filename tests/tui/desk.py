@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-import tui.app
 from engine import Engine
 from tests.support import eventually
+from tui import status_reader
 from tui.app import NoctuaryApp
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def desk(
     Without a folder the app asks for one; the dialog is closed unless the test is about it (`asked`).
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tui.app, "STATUS_SECONDS", 0.05)  # it only spares the database
+        patch.setattr(status_reader, "PAUSE_SECONDS", 0.05)  # it only spares the database
         if not live:
             patch.setattr(Engine, "start", _idle)
         app = NoctuaryApp(settings, folder) if now is None else NoctuaryApp(settings, folder, now=now)

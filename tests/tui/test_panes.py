@@ -89,7 +89,7 @@ async def test_a_pane_that_cannot_read_keeps_its_rows_and_calls_them_stale(
             assert "birds/owl.md" in screen.text
             assert "✗ db away" in screen.text
         await screen.press("R")
-        screen.app.read_status()
+        screen.app.status_reader.now()
         await screen.settle()
         assert "Stale" not in screen.text
         assert "db ✓" in screen.text
@@ -190,3 +190,13 @@ async def test_a_record_of_another_thread_is_shown(settings: Settings):
         thread.start()
         thread.join()
         await screen.until(lambda: "from a thread" in screen.text)
+
+
+async def test_after_the_last_of_many_changes_the_status_is_counted_exactly(settings: Settings, vault: Path):
+    async with desk(settings, vault) as screen:
+        for number in range(12):
+            write(vault, {f"more/{number}.md": f"# Note {number}\n"})
+            await screen.engine.notes.index_all()
+            await screen.engine.notes.work_until_idle(embed=False)
+        await screen.until(lambda: "15 notes" in screen.text)
+        assert "queue 0" in screen.text

@@ -79,6 +79,10 @@ def _shot(vault: Path, *keys: str) -> Callable[[Pilot[None]], object]:
         await screen.settle()
         await screen.press("escape")  # no folder yet: the app asks for one
         await _fill(screen, vault)
+        # Every change before the last one was told when the status counts the last folder.
+        await screen.until(
+            lambda: app.status is not None and app.status.index is not None and app.status.index.folders == 2
+        )
         await screen.press("R", *keys)
 
     return prepare
