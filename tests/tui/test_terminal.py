@@ -113,3 +113,13 @@ async def test_quitting_leaves_the_terminal_as_it_was_and_no_complaint(
         assert b"\x1b[?1049l" in screen.output
         after = screen.output.rpartition(b"\x1b[?1049l")[2]
         assert not re.search(rb"[A-Za-z]{4}", re.sub(rb"\x1b\[[?<>=]*[0-9;]*[a-zA-Z]", b"", after)), after
+
+
+async def test_an_escape_within_a_paste_presses_no_key(surroundings: dict[str, str], tmp_path: Path):
+    with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
+        screen.until("queue 0")
+        screen.press("3")
+        screen.until("Jobs]")
+        screen.press("\x1b[200~zz\x1b[31m q\x1b[201~")
+        screen.press("8")
+        screen.until("Log]")
