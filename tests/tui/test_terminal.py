@@ -108,7 +108,8 @@ async def test_quitting_leaves_the_terminal_as_it_was_and_no_complaint(
     with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
         screen.until("vectors ✓")
         screen.press("q")
-        screen.read(3)
+        screen.until("\x1b[?1049l")
+        screen.read(10)  # to the program's end
         assert screen.output.rstrip().endswith(b"l")
         assert b"\x1b[?1049l" in screen.output
         after = screen.output.rpartition(b"\x1b[?1049l")[2]
