@@ -65,6 +65,7 @@ class ActivityLog(logging.Handler):
     def shut(self) -> None:
         """Stop gathering. What was gathered stays readable."""
         logger = logging.getLogger(LOGGER)
+        logger.propagate = True
         logger.removeHandler(self)
         if self._file is not None:
             logger.removeHandler(self._file)
@@ -115,11 +116,13 @@ class ActivityLog(logging.Handler):
 
 def stored(file: Path) -> list[LogRecord]:
     """The last lines of a log file, `TAIL` bytes at most; one that was torn by a crash is left out."""
+    if not file.is_file():  # a device or a pipe has no end, or none that comes
+        return []
     try:
         with file.open("rb") as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - TAIL))
-            lines = stream.read().decode("utf-8", "replace").splitlines()
+            lines = stream.read(TAIL).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
     found = []

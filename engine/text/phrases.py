@@ -80,10 +80,14 @@ def _belongs_to(beside: str, *, short: bool) -> bool:
     return elided or _is_letter(beside[0])
 
 
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
 def _is_letter(character: str) -> bool:
     if character.isalnum():
         return not is_unsegmented(character)
-    return bool(character) and not character.isascii() and unicodedata.category(character)[0] == "M"
+    return bool(character) and not character.isascii() and _is_mark(character)
 
 
 def _fold_text(text: str) -> str:
@@ -96,7 +100,8 @@ def _fold_text(text: str) -> str:
 
 def make_phrase(text: str) -> Phrase | None:
     """The phrase of a quoted text; None when it holds no word."""
-    words = [word for word in find(text) if fold(word)]
+    # Signs without a letter to stand on belong to whatever is before them: they are no word to look for.
+    words = [word for word in find(text) if not all(map(_is_mark, fold(word)))]
     if not words:
         return None
     pattern = _word_pattern(words[0])

@@ -183,7 +183,7 @@ def test_hostile_notes_do_not_steer_a_real_terminal(shell: Shell, notes: Path) -
     hostile = "heron \x1b]52;c;aGk=\x07 \x1b[2J \x9b31m \x90 \x7f \u202e \u2066 end\n"
     (notes / "e\x1b[2J\u202evil.md").write_text(hostile)
     (notes / "b\x1bad.md").write_bytes(b"\xff\xfeh\x00")
-    assert shell.run("index", str(notes), "--no-embed").returncode == exits.DONE
+    assert shell.run("index", str(notes), "--no-embed").returncode == exits.ERROR  # one job failed
     for arguments in (
         ("search", "heron", "--k", "9", "--mode", "keyword", "--explain"),
         ("search", "heron", "--k", "9", "--mode", "keyword", "--json"),

@@ -280,7 +280,7 @@ import logging, sys
 from pathlib import Path
 from engine import activity
 activity.FILE_BYTES, activity.FILE_COUNT = 4_000, 1_000
-log = ActivityLog()
+log = activity.ActivityLog()
 log.open(Path(sys.argv[1]), "info")
 for number in range(300):
     logging.getLogger("noctuary.test").info("%s-%d", sys.argv[2], number)

@@ -57,7 +57,9 @@ async def test_a_folder_that_is_gone_is_told_above_the_rows(settings: Settings, 
         await screen.engine.notes.work_until_idle()
         vault.rename(vault.with_name("elsewhere"))
         await screen.press("4", "R")
-        assert screen.lines[1].startswith(f" ! {str(vault)[:20]}")
+        told = "".join(line.strip() for line in screen.lines[1:5])  # a long path takes lines of its own
+        assert told.startswith("!")
+        assert str(vault)[:20] in told
 
 
 async def test_an_orphaned_row_cannot_be_opened_and_says_why(settings: Settings, vault: Path):
