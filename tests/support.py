@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = 10) -> T:
+async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = 40) -> T:
     """Wait until `predicate` (plain or async) holds; its value then. Fails after `timeout` seconds."""
     end, pause = time.monotonic() + timeout, 0.005
     while True:
