@@ -30,6 +30,8 @@ class Terminal:
         environment = {"TERM": "xterm-256color", "PYTHONPATH": paths, **environment}
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore them
             os.chdir(cwd)
             os.execve(PROGRAM[0], [*PROGRAM, *arguments], environment)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
