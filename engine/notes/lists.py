@@ -69,13 +69,15 @@ _PREFIX = """
     GROUP BY term ORDER BY sum(octet_length(data)) DESC, term LIMIT %s
 """
 
-# The index is walked in order of distance until enough rows pass the filters.
+# The index is walked in order of distance until enough rows pass the filters. A wide filter comes as bits
+# and not as ids: the planner would weigh every id of a list, which costs more than the walk.
 _NEAREST = """
     SELECT embedding.passage,
         embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) AS distance
     FROM embedding
     WHERE embedding.model = {model} AND embedding.state = 'embedded'
-        AND (%(only)s::integer[] IS NULL OR embedding.passage = ANY(%(only)s::integer[]))
+        AND (%(only)s::bytea IS NULL OR CASE WHEN embedding.passage < octet_length(%(only)s::bytea) * 8
+            THEN get_bit(%(only)s::bytea, embedding.passage) = 1 ELSE false END)
         AND EXISTS (SELECT FROM passage WHERE passage.id = embedding.passage AND passage.orphaned_at IS NULL)
     ORDER BY embedding.vector::halfvec({dimension}) <=> %(query)s::halfvec({dimension}) LIMIT %(limit)s
 """
@@ -204,7 +206,7 @@ async def by_vector(
     wanted = vector_text(query.tolist())
     if only is not None and len(only) <= EXACT_WITHIN:
         return await distances(connection, identity, query, only.tolist(), limit)
-    within = None if only is None else await asyncio.to_thread(lambda: array(only.tolist()))
+    within = None if only is None else await asyncio.to_thread(bits, only)
     await connection.execute(
         "SELECT set_config('hnsw.iterative_scan', 'strict_order', true),"
         " set_config('hnsw.ef_search', %s, true),"
@@ -215,9 +217,21 @@ async def by_vector(
         nearest_statement(identity, dimension).encode(),
         {"query": wanted, "only": within, "limit": limit},
     )
-    # The walk goes by the index's own rounded vectors, so its order is off by the last digits.
     found = [(row[0], float(row[1])) for row in await cursor.fetchall()]
+    if only is not None and len(found) < limit:
+        # The walk gives up (hnsw.max_scan_tuples) when what the filter lets through lies far off.
+        return await distances(connection, identity, query, only.tolist(), limit)
+    # The walk goes by the index's own rounded vectors, so its order is off by the last digits.
     return sorted(found, key=lambda hit: (hit[1], hit[0]))
+
+
+def bits(ids: NDArray[np.int32]) -> bytes:
+    """A set of ids as `get_bit` reads it: bit n, from the lowest of the first byte, is set for id n."""
+    import numpy as np
+
+    marks = np.zeros(int(ids.max(initial=0)) + 1, dtype=np.uint8)
+    marks[ids] = 1
+    return np.packbits(marks, bitorder="little").tobytes()
 
 
 def nearest_statement(model: int, dimension: int) -> str:

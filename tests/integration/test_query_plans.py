@@ -129,6 +129,7 @@ async def test_the_nearest_passages_are_walked_to_in_the_vector_index(
         allowed = None if only is None else np.array(only, np.int32)
         found = await lists.by_vector(bulk_connection, (1, DIMENSION), query, allowed, 100)
     assert len(found) == 100
+    within = None if allowed is None else lists.bits(allowed)
     statement = f"EXPLAIN (FORMAT JSON) {lists.nearest_statement(1, DIMENSION)}"
-    plan = await explained(bulk_connection, statement, {"query": VECTOR, "only": only, "limit": 100})
+    plan = await explained(bulk_connection, statement, {"query": VECTOR, "only": within, "limit": 100})
     judge(plan, "embedding_vector_1")

@@ -159,6 +159,26 @@ async def test_a_wide_filter_is_walked_until_enough_pass_it(
     assert hits >= 97, f"{hits} of 100"
 
 
+async def test_a_wide_filter_is_complete_where_the_walk_gives_up(
+    bulk_connection: AsyncConnection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "EXACT_WITHIN", 0)
+    random = np.random.default_rng(11)
+    only = chosen(random, 20)
+    await bulk_connection.execute("SELECT set_config('hnsw.max_scan_tuples', '1', true)")
+    query = random.normal(size=DIMENSION).astype(np.float32)
+    found = await lists.by_vector(bulk_connection, (1, DIMENSION), query, only, 100)
+    assert found == await lists.distances(bulk_connection, 1, query, only.tolist(), 100)
+    assert len(found) == 100
+
+
+@given(st.sets(st.integers(0, 3000), max_size=40))
+def test_bits_are_read_as_the_database_reads_them(ids: set[int]) -> None:
+    packed = lists.bits(np.array(sorted(ids), np.int32))
+    # get_bit: https://www.postgresql.org/docs/current/functions-binarystring.html
+    assert {n for n in range(len(packed) * 8) if packed[n // 8] >> (n % 8) & 1} == ids
+
+
 async def test_the_walk_finds_nearly_all_of_the_nearest_and_no_orphan(
     bulk_connection: AsyncConnection[Any],
 ) -> None:
