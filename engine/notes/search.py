@@ -105,7 +105,7 @@ class Searcher:
         _check(asked)
         text = asked.query.replace("\0", " ").strip()[:MAX_QUERY]
         query = parse_query(text)
-        if not text or (query.empty and asked.mode is Mode.KEYWORD):
+        if query.empty:  # bare signs ask for nothing, though some passage is always nearest to them
             return SearchResult(asked.query, asked.mode, (), time.perf_counter() - start)
         vector, notes = await self._query_vector(asked.mode, text)
         async with self._database.transaction() as connection:
