@@ -26,7 +26,6 @@ from .paths import Paths
 __all__ = ["Paths", "SettingRow", "Settings", "mask"]
 
 DEFAULT = "default"
-BUNDLED_MODEL = "all-MiniLM-L6-v2"
 _SPEC = "spec"
 T = TypeVar("T")
 
@@ -91,15 +90,15 @@ class Settings:
     )
     embeddings_provider: str = _setting(
         "bundled",
-        parsing.choice("bundled"),
-        "bundled (the only one in this version; others arrive with a later one)",
+        parsing.choice("bundled", "ollama", "sentence-transformers", "multilingual"),
+        "bundled, ollama, sentence-transformers or multilingual",
         "Where the vectors of passages are made.",
         plain=True,
     )
     embeddings_model: str | None = _setting(
         None,
-        parsing.choice(BUNDLED_MODEL),
-        f"{BUNDLED_MODEL} (the model of the provider bundled), or unset",
+        parsing.text,
+        "the name of a model that the provider has, or unset",
         "The model of the provider. Unset: the provider's own default.",
         plain=True,
     )
@@ -109,7 +108,6 @@ class Settings:
         "an address such as http://localhost:11434",
         "Where Ollama listens.",
         plain=True,
-        later=True,
     )
     retrieval_default_k: int = _setting(
         3,

@@ -16,19 +16,43 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-BUNDLED = "bundled"
+BUNDLED, OLLAMA, SENTENCE_TRANSFORMERS, MULTILINGUAL = (
+    "bundled",
+    "ollama",
+    "sentence-transformers",
+    "multilingual",
+)
+
+PROVIDERS = (BUNDLED, OLLAMA, SENTENCE_TRANSFORMERS, MULTILINGUAL)
+"""What EMBEDDINGS_PROVIDER may be."""
 
 
 class Embedder(Protocol):
     """A model of text meaning. Vectors of different `model_id` are never compared."""
 
     @property
+    def provider(self) -> str:
+        """Who runs the model: one of `PROVIDERS`."""
+
+    @property
+    def model(self) -> str:
+        """The model as EMBEDDINGS_MODEL names it."""
+
+    @property
     def model_id(self) -> str:
-        """Names the model and its arithmetic: another id means all vectors are made anew."""
+        """Names the model, its version and its arithmetic: another id means all vectors are made anew.
+
+        Raises:
+            ModelError: `ready` was not called, and only the model itself knows.
+        """
 
     @property
     def dimension(self) -> int:
-        """Length of each vector."""
+        """Length of each vector.
+
+        Raises:
+            ModelError: `ready` was not called, and only the model itself knows.
+        """
 
     @property
     def token_limit(self) -> int:
@@ -37,6 +61,13 @@ class Embedder(Protocol):
     @property
     def default_distance(self) -> float:
         """Cosine distance beyond which a passage is no evidence, unless the user sets another."""
+
+    async def ready(self) -> None:
+        """Load or reach the model, so that all that is told of it is known. Cheap once it succeeded.
+
+        Raises:
+            ModelError: The model cannot be loaded or reached; it may be tried again.
+        """
 
     async def passages(self, texts: Sequence[str]) -> Vectors:
         """Vectors of passages, one row a text in the same order, each of length 1.
@@ -69,18 +100,49 @@ def open_embedder(settings: Settings) -> Embedder:
     """The embedder the settings name. It costs nothing: the model is loaded when first used.
 
     Raises:
-        SettingsError: The provider is unknown, or the bundled one is asked for another model.
+        SettingsError: The provider is unknown, or does not have the model.
     """
-    if settings.embeddings_provider != BUNDLED:
-        raise SettingsError(
-            f"EMBEDDINGS_PROVIDER is {settings.embeddings_provider!r}, which is not an embedder here.",
-            remedy=f"Set it to {BUNDLED!r}.",
-        )
+    return embedder_of(settings.embeddings_provider, settings.embeddings_model, settings)
+
+
+def embedder_of(provider: str, model: str | None, settings: Settings) -> Embedder:
+    """The embedder of a provider for a model of its (None: the provider's own default).
+
+    Raises:
+        SettingsError: The provider is unknown, or does not have the model.
+    """
+    if provider == BUNDLED:
+        return _bundled(model)
+    if provider == OLLAMA:
+        from engine.models.embedding.ollama import OllamaEmbedder
+
+        return OllamaEmbedder(settings.ollama_url, model)
+    if provider == SENTENCE_TRANSFORMERS:
+        from engine.models.embedding.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(model)
+    if provider == MULTILINGUAL:
+        from engine.models.embedding.multilingual import MODEL_NAME, MultilingualEmbedder
+
+        _only(provider, model, MODEL_NAME)
+        return MultilingualEmbedder()
+    raise SettingsError(
+        f"EMBEDDINGS_PROVIDER is {provider!r}, which is not an embedder here.",
+        remedy=f"Set it to one of: {', '.join(PROVIDERS)}.",
+    )
+
+
+def _bundled(model: str | None) -> Embedder:
     from engine.models.embedding.bundled import MODEL_NAME, BundledEmbedder
 
-    if settings.embeddings_model not in {None, MODEL_NAME}:
+    _only(BUNDLED, model, MODEL_NAME)
+    return BundledEmbedder()
+
+
+def _only(provider: str, model: str | None, known: str) -> None:
+    """Refuse a model that the provider does not have."""
+    if model not in {None, known}:
         raise SettingsError(
-            f"EMBEDDINGS_MODEL is {settings.embeddings_model!r}, but the bundled embedder is {MODEL_NAME!r}.",
+            f"EMBEDDINGS_MODEL is {model!r}, but the {provider} embedder is {known!r}.",
             remedy="Remove the setting.",
         )
-    return BundledEmbedder()

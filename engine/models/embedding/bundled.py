@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import ModelError
+from engine.models.embedding.base import BUNDLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,6 +145,8 @@ def _reinstall(file: ModelFile) -> str:
 class BundledEmbedder:
     """all-MiniLM-L6-v2 on onnxruntime. Loaded on first use, off the event loop; free to make."""
 
+    provider = BUNDLED
+    model = MODEL_NAME
     model_id = MODEL_ID
     dimension = DIMENSION
     token_limit = TOKEN_LIMIT
@@ -156,6 +159,9 @@ class BundledEmbedder:
         self._closed = False
         self._passages = ThreadPoolExecutor(threads, "embed-passages", initializer=_be_nice)
         self._queries = ThreadPoolExecutor(QUERY_THREADS, "embed-query")
+
+    async def ready(self) -> None:
+        """See `Embedder.ready`: everything is known beforehand, and the first vector loads the model."""
 
     async def passages(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.passages`: many short calls on the nice threads."""

@@ -24,6 +24,16 @@ class ProvenEmbedder:
         """Why it was not, as a sentence; empty when it was, or none was asked for yet."""
 
     @property
+    def provider(self) -> str:
+        """See `Embedder.provider`."""
+        return self._embedder.provider
+
+    @property
+    def model(self) -> str:
+        """See `Embedder.model`."""
+        return self._embedder.model
+
+    @property
     def model_id(self) -> str:
         """See `Embedder.model_id`."""
         return self._embedder.model_id
@@ -42,6 +52,14 @@ class ProvenEmbedder:
     def default_distance(self) -> float:
         """See `Embedder.default_distance`."""
         return self._embedder.default_distance
+
+    async def ready(self) -> None:
+        """See `Embedder.ready`."""
+        try:
+            await self._embedder.ready()
+        except ModelError as error:
+            self._note(str(error))
+            raise
 
     async def passages(self, texts: Sequence[str]) -> Vectors:
         """See `Embedder.passages`."""
