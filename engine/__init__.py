@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from engine.activity import ActivityLog
@@ -53,7 +54,6 @@ class Engine:
         self.settings = settings
         self.database = database
         self.log = log
-        self._embedder = embedder
         self._services = services
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
@@ -74,31 +74,31 @@ class Engine:
             SettingsError: a setting names something that does not exist.
         """
         from engine.database import Database
-        from engine.models.embedding.base import open_embedder
+        from engine.models.embedding.base import embedder_of
+        from engine.notes.embedders import wanted
 
-        embedder = open_embedder(settings)
-        log = ActivityLog()
-        log.open(settings.paths.state, settings.log_level)
-        loading = asyncio.create_task(asyncio.to_thread(_load))
-        try:
-            database = await Database.open(settings, application=application, on_state=on_state)
-        except BaseException:
-            log.shut()
-            raise
-        finally:
-            await loading
-        engine = cls(settings, database, embedder, log, Services())
-        try:
+        # What the settings name is judged before anything is opened.
+        await embedder_of(settings.embeddings_provider, settings.embeddings_model, settings).close()
+        async with AsyncExitStack() as undo:
+            log = ActivityLog()
+            undo.callback(log.shut)
+            log.open(settings.paths.state, settings.log_level)
+            loading = asyncio.create_task(asyncio.to_thread(_load))
+            try:
+                database = await Database.open(settings, application=application, on_state=on_state)
+            finally:
+                await loading
+            undo.push_async_callback(database.close)
+            engine = cls(settings, database, await wanted(database, settings), log, Services())
+            undo.push_async_callback(engine.notes.embedders.close)
             await engine.notes.prepare()
-        except BaseException:
-            await engine.close()
-            raise
+            undo.pop_all()
         return engine
 
     async def close(self) -> None:
         """Stop the background work, give back what is in hand, and leave the database."""
         await self._services.stop()
-        await self._embedder.close()
+        await self.notes.embedders.close()
         await self.database.close()
         self.log.shut()
 

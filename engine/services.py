@@ -36,6 +36,10 @@ class Services:
         if name not in self._tasks or self._tasks[name].done():
             self._tasks[name] = asyncio.create_task(self._keep(name, run), name=f"noctuary-{name}")
 
+    def running(self, name: str) -> bool:
+        """Whether a service was started and not stopped (one that fell and waits is running)."""
+        return name in self._tasks and not self._tasks[name].done()
+
     async def stop(self, name: str | None = None) -> None:
         """Cancel one service, or all, and wait until they have cleaned up."""
         names = list(self._tasks) if name is None else [name]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
 from engine.notes import citations, disk, drift, failures, folders, jobs
+from engine.notes.embedders import EMBEDDER, Embedders
 from engine.notes.model import (
     Citation,
     DriftReport,
@@ -34,6 +34,7 @@ from engine.notes.model import (
 )
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally, index_counts
+from engine.notes.waking import wake_on
 from engine.notes.watchers import recorded
 from engine.settings.paths import expanded, real
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder
-    from engine.notes.backlog import Backlog
     from engine.notes.search import Searcher
     from engine.notes.watcher import FolderWatcher
     from engine.services import Services
@@ -65,20 +65,17 @@ class Notes:
     def __init__(
         self, database: Database, embedder: Embedder, settings: Settings, services: Services
     ) -> None:
-        from engine.models.embedding.proven import ProvenEmbedder
-        from engine.notes.backlog import Backlog
         from engine.notes.search import Searcher
 
         services.on_change = lambda: database.feed.tell("service")
-        self._model = ProvenEmbedder(embedder, services.on_change)
         self._database = database
         self._settings = settings
         self._services = services
-        self._backlog: Backlog = Backlog(database, self._model)
-        self._searcher: Searcher = Searcher(database, self._model)
+        self.embedders: Embedders = Embedders(database, settings, embedder, services.on_change)
+        self._searcher: Searcher = Searcher(database, self.embedders)
         self._watchers: dict[FolderId, FolderWatcher] = {}
         self._watching = False
-        self._standing = Standing(database, lambda: self._backlog.model)
+        self._standing = Standing(database, self._model)
         self._job_counts = Tally(jobs.counts)
         self._index_counts = Tally(index_counts)
 
@@ -175,12 +172,12 @@ class Notes:
     async def failed_passages(self, *, text: str = "", limit: int = 200) -> list[FailedPassage]:
         """Passages the model could not embed, by path; `text` is looked for in path and error."""
         async with self._database.connection() as connection:
-            return await failures.listing(connection, self._backlog.model, text=text, limit=limit)
+            return await failures.listing(connection, self._model(), text=text, limit=limit)
 
     async def failed_passage_count(self) -> int:
         """How many passages the model could not embed."""
         async with self._database.connection() as connection:
-            return await failures.count(connection, self._backlog.model)
+            return await failures.count(connection, self._model())
 
     async def retry_passages(self, ids: Sequence[PassageId] | None = None) -> int:
         """Let the model try again what it could not embed (None: all). Returns how many."""
@@ -244,7 +241,7 @@ class Notes:
         chosen = None if keys is None else frozenset(keys)
         rows: list[DriftRow] = [row for row in report.rows if chosen is None or row.key in chosen]
         queued = await drift.repair(self._database, rows, await self.folders())
-        self._backlog.wake()
+        self.embedders.backlog.wake()
         return queued
 
     # The state of things
@@ -257,10 +254,7 @@ class Notes:
         async with self._database.connection() as connection:
             counts = await self._job_counts.get(connection, exact=exact)
             index = await self._index_counts.get(connection, exact=exact)
-            embedding = None
-            if self._backlog.model is not None:
-                progress = await self._backlog.progress(connection, exact=exact)
-                embedding = replace(progress, proven=self._model.proven, trouble=self._model.trouble)
+            embedding = await self.embedders.progress(connection, exact=exact)
             watchers = [watcher.state for watcher in self._watchers.values()]
             if not self._watching:
                 watchers = await recorded(connection)
@@ -275,14 +269,13 @@ class Notes:
     @property
     def model_trouble(self) -> str:
         """Why the model made no vector when it was last asked for one; empty when it did."""
-        return self._model.trouble
+        return self.embedders.trouble
 
     # Work
 
     async def prepare(self) -> None:
-        """Make the embedding model known to the database; afterwards vectors can be searched."""
-        await self._backlog.register()
-        self._searcher.model = await self._backlog.described()
+        """Take up the embedding model; afterwards the vectors there are can be searched."""
+        await self.embedders.prepare()
 
     async def start(self, *, watch: bool, work: bool, embed: bool) -> None:
         """Start this process's share of the background work."""
@@ -293,7 +286,8 @@ class Notes:
             self._services.start("worker", self._work)
             self._services.start("maintenance", self._maintain)
         if embed:
-            self._services.start("embedder", self._embed)
+            self._services.start(EMBEDDER, self.embedders.run)
+        self._services.start("models", lambda: self.embedders.follow(self._services))
         if watch:
             self._services.start("drift", self._standing.follow)
             self._services.start("folders", self._watch_folders)
@@ -305,13 +299,12 @@ class Notes:
         from engine.notes import upkeep
         from engine.notes.worker import Worker
 
-        worker = Worker(self._database, lease=self._settings.lease_seconds, model=lambda: self._backlog.model)
+        worker = Worker(self._database, lease=self._settings.lease_seconds, model=self._model)
         while True:
             await self._reporting(worker.run_until_idle(), on_progress)
             if not embed:
                 break
-            await self._backlog.fill()
-            await self._reporting(self._backlog.run_until_idle(), on_progress)
+            await self._reporting(self.embedders.run_until_idle(), on_progress)
             async with self._database.connection() as connection:
                 if not await jobs.waiting(connection, within=jobs.MOMENT):
                     break  # otherwise a note was saved meanwhile, and the vectors waited for its words
@@ -332,24 +325,16 @@ class Notes:
             with suppress(asyncio.CancelledError):
                 await task
 
+    def _model(self) -> int | None:
+        return self.embedders.backlog.model
+
     async def _work(self) -> None:
         from engine.notes.worker import Worker
 
-        worker = Worker(self._database, lease=self._settings.lease_seconds, model=lambda: self._backlog.model)
+        worker = Worker(self._database, lease=self._settings.lease_seconds, model=self._model)
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.run())
-            group.create_task(self._wake_on("job", worker.wake))
-
-    async def _embed(self) -> None:
-        await self._backlog.fill()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._backlog.run())
-            group.create_task(self._wake_on("job", self._backlog.wake))
-            group.create_task(self._wake_on("embedding", self._backlog.wake))
-
-    async def _wake_on(self, topic: str, wake: Callable[[], None]) -> None:
-        async for _ in self._database.feed.subscribe(topic):
-            wake()
+            group.create_task(wake_on(self._database, "job", worker.wake))
 
     async def _watch_folders(self) -> None:
         await self._follow_folders()

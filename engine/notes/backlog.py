@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
-from engine.notes import jobs
+from engine.notes import jobs, models
 from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import Tally
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder, Vectors
+    from engine.notes.models import Known
 
 BATCH = 32
 """Passages a transaction: about a second's work, so that newer notes wait no longer than that."""
@@ -81,7 +82,8 @@ class Backlog:
         self._embedder = embedder
         self._wake = asyncio.Event()
         self._finished: deque[tuple[float, int]] = deque()
-        self.model: int | None = None
+        self.known: Known | None = None
+        """The model as the index knows it."""
         self._counts = Tally(self._count)
 
     async def _count(self, connection: AsyncConnection) -> tuple[int, int, int]:
@@ -97,22 +99,24 @@ class Backlog:
         """Make the model known to the database, with an index for its vectors. Returns its id there.
 
         Raises:
-            ModelError: the database knows a model of that name with another dimension.
+            ModelError: the model cannot be reached, or its vectors cannot be kept (`models.register`).
         """
-        from psycopg.errors import DataException
-
-        values = (self._embedder.model_id, self._embedder.dimension)
+        await self._embedder.ready()
         async with self._database.connection() as connection:
-            try:
-                cursor = await connection.execute("SELECT register_model(%s, %s)", values)
-            except DataException as error:
-                raise ModelError(
-                    f"The database refuses the {error.diag.message_primary}.",
-                    remedy="A model of another dimension needs another name.",
-                ) from error
-            ((registered,),) = await cursor.fetchall()
-        self.model = int(registered)
-        return self.model
+            identity = await models.register(
+                connection,
+                name=self._embedder.model_id,
+                dimension=self._embedder.dimension,
+                provider=self._embedder.provider,
+                model=self._embedder.model,
+            )
+            self.known = await models.by_id(connection, identity)
+        return identity
+
+    @property
+    def model(self) -> int | None:
+        """The model's id in the index, once it is known there."""
+        return self.known.id if self.known else None
 
     async def fill(self) -> None:
         """Queue what lacks a vector of this model: after a change of model, or of another process's doing."""
@@ -138,10 +142,6 @@ class Backlog:
         while await self.step():
             pass
 
-    async def described(self) -> tuple[int, int] | None:
-        """The registered model as (id, dimension), or None before it is."""
-        return None if self.model is None else (self.model, self._embedder.dimension)
-
     async def step(self) -> bool:
         """One batch. Returns whether there was anything that could be done now."""
         async with self._database.connection() as connection:
@@ -151,6 +151,8 @@ class Backlog:
             cursor = await connection.execute(_NEXT, (self.model, BATCH))
             rows = await cursor.fetchall()
             if not rows:
+                if self.model is not None and await models.complete(connection, self.model):
+                    _log.info("%s has all its vectors", self._embedder.model_id)
                 return False
             await connection.execute("SELECT set_config('synchronous_commit', 'off', true)")
             await self._embed(connection, rows)
@@ -199,8 +201,16 @@ class Backlog:
         embedded, pending, failed = await self._counts.get(connection, exact=exact)
         rate = self.rate() if pending else 0.0
         return EmbeddingProgress(
-            self._embedder.model_id, embedded, pending, failed, rate, pending / rate if rate else None
+            named(self._embedder), embedded, pending, failed, rate, pending / rate if rate else None
         )
+
+
+def named(embedder: Embedder) -> str:
+    """A model's id, or its name while only the model itself knows more."""
+    try:
+        return embedder.model_id
+    except ModelError:
+        return embedder.model
 
 
 def embedded_text(heading: str, text: str) -> str:

@@ -86,7 +86,8 @@ class EmbeddingProgress:
 
     `rate` is passages a second over the last minute (0 when idle); `seconds_left` is None when the
     rate is unknown; `failed` counts passages the model could not embed. `proven` says that this process
-    made a vector with the model; `trouble` why the last one it asked for was not made.
+    made a vector with the model; `trouble` why the last one it asked for was not made. `serving` is the
+    model that answers searches until this one has its vectors; empty when it answers itself.
     """
 
     model: str
@@ -97,6 +98,7 @@ class EmbeddingProgress:
     seconds_left: float | None = None
     proven: bool = False
     trouble: str = ""
+    serving: str = ""
 
     @property
     def total(self) -> int:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
     from engine.database import Database
-    from engine.models.embedding.base import Embedder, Vectors
+    from engine.models.embedding.base import Vectors
+    from engine.notes.embedders import Embedders, Served
 
 HARDLY = 0.5
 """How far the model reads a query (0..1) below which a search says so."""
@@ -71,18 +72,27 @@ class Asked:
     prefix: bool = False
 
 
-class Searcher:
-    """Answers searches. `model` is (id, dimension) of the embedding model once it is registered."""
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a query means to a model, which reads it so far (0..1)."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    vector: Vectors
+    model: Served
+    reads: float
+
+
+class Searcher:
+    """Answers searches, by meaning with the models of `embedders`."""
+
+    def __init__(self, database: Database, embedders: Embedders) -> None:
         self._database = database
-        self._embedder = embedder
+        self._embedders = embedders
         self._scopes = Scopes()
-        self.model: tuple[int, int] | None = None
         self._waiting = Tally(self._count_waiting)
 
     async def _count_waiting(self, connection: AsyncConnection) -> int:
-        cursor = await connection.execute(_WITHOUT_VECTOR, (self.model[0] if self.model else None,))
+        serving = self._embedders.serving
+        cursor = await connection.execute(_WITHOUT_VECTOR, (serving.id if serving else None,))
         row = await cursor.fetchone()
         return row[0] if row else 0
 
@@ -92,7 +102,7 @@ class Searcher:
         A model that cannot be loaded says so when it is asked.
         """
         with suppress(ModelError):
-            await self._embedder.query("warm")
+            await self._query_vector(Mode.VECTOR, "warm")
 
     async def search(self, asked: Asked) -> SearchResult:
         """The passages that answer, best first; an empty result is an answer.
@@ -107,31 +117,37 @@ class Searcher:
         query = parse_query(text)
         if query.empty:  # bare signs ask for nothing, though some passage is always nearest to them
             return SearchResult(asked.query, asked.mode, (), time.perf_counter() - start)
-        vector, notes = await self._query_vector(asked.mode, text)
+        meaning, notes = await self._query_vector(asked.mode, text)
         async with self._database.transaction() as connection:
-            citations = await self._answer(connection, asked, query, vector, notes)
-            if vector is not None:
+            citations = await self._answer(connection, asked, query, meaning, notes)
+            if meaning is not None:
                 waiting = await self._waiting.get(connection, exact=False)
-                notes += limits(asked.mode, text, waiting, self._embedder.reads(query.text))
+                notes += limits(asked.mode, text, waiting, meaning.reads)
         return SearchResult(asked.query, asked.mode, citations, time.perf_counter() - start, tuple(notes))
 
-    async def _query_vector(self, mode: Mode, text: str) -> tuple[Vectors | None, list[str]]:
-        """The query's vector, or None with the sentence that says why there is none."""
-        if mode is Mode.KEYWORD or self.model is None:
+    async def _query_vector(self, mode: Mode, text: str) -> tuple[Meaning | None, list[str]]:
+        """What the query means, or None with the sentence that says why that is not known."""
+        if mode is Mode.KEYWORD:
             return None, []
-        try:
-            return await self._embedder.query(text), []
-        except ModelError as error:
-            if mode is Mode.VECTOR:
-                raise
-            return None, [f"Searched by keyword alone: {error}"]
+        fault: ModelError | None = None
+        for served in self._embedders.answering():
+            try:
+                vector = await served.query(text)
+            except ModelError as error:
+                fault = fault or error
+            else:
+                return Meaning(vector, served, served.embedder.reads(text)), []
+        fault = fault or self._embedders.absence()
+        if mode is Mode.VECTOR:
+            raise fault
+        return None, [f"Searched by keyword alone: {fault}"]
 
     async def _answer(
         self,
         connection: AsyncConnection,
         asked: Asked,
         query: Query,
-        vector: Vectors | None,
+        meaning: Meaning | None,
         notes: list[str],
     ) -> tuple[Citation, ...]:
         scope = await self._scopes.resolve(
@@ -148,15 +164,17 @@ class Searcher:
         pool = max(ranking.POOL, asked.k)
         ids, scores = await asyncio.to_thread(bm25.best, pool, only=only)
         keyword = list(zip(ids.tolist(), scores.tolist(), strict=True))
-        reads = 0.0 if vector is None else self._embedder.reads(query.text)
-        if vector is None or self.model is None or (keyword and not reads):
+        if meaning is None or (keyword and not meaning.reads):
             hits = ranking.fuse(keyword, [], 0.0)
         else:
-            nearest = await lists.by_vector(connection, self.model, vector, only, pool)
-            hits = await self._fused(connection, bm25, keyword, nearest, vector=vector, reads=reads)
-            limit = asked.max_distance if asked.max_distance is not None else self._embedder.default_distance
+            model = meaning.model
+            nearest = await lists.by_vector(
+                connection, (model.id, model.dimension), meaning.vector, only, pool
+            )
+            hits = await self._fused(connection, bm25, keyword, nearest, meaning)
+            limit = asked.max_distance if asked.max_distance is not None else model.embedder.default_distance
             coverage = bm25.coverage([hit.id for hit in hits], words)
-            hits = ranking.evidence(hits, limit, coverage, reads)
+            hits = ranking.evidence(hits, limit, coverage, meaning.reads)
         return await self._cite(connection, asked, hits[: asked.k], query, scope)
 
     async def _fused(
@@ -165,21 +183,21 @@ class Searcher:
         bm25: ranking.Bm25,
         keyword: Sequence[tuple[int, float]],
         nearest: Sequence[tuple[int, float]],
-        *,
-        vector: Vectors,
-        reads: float,
+        meaning: Meaning,
     ) -> list[ranking.Fused]:
         """Both lists in one, each passage judged together with its neighbours."""
-        if not keyword or self.model is None:
+        if not keyword:
             return ranking.fuse([], nearest, 1.0)
         candidates = dict.fromkeys(each for each, _ in (*keyword, *nearest))
         lengths, neighbours = await lists.around(connection, list(candidates))
         wanted = {*candidates, *(each for beside in neighbours.values() for each in beside)}
-        known = await lists.distances(connection, self.model[0], vector, sorted(wanted), len(wanted))
+        known = await lists.distances(
+            connection, meaning.model.id, meaning.vector, sorted(wanted), len(wanted)
+        )
         return ranking.fuse(
             keyword,
             nearest,
-            ranking.MEANING * reads,
+            ranking.MEANING * meaning.reads,
             words=bm25.in_context(lengths, neighbours),
             distances=dict(known),
             neighbours=neighbours,

@@ -47,7 +47,9 @@ def fill(server: Server, name: str) -> str:
     url = server.create(name)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = noctuary, public")
-        row = connection.execute("SELECT register_model('bulk', %s)", (DIMENSION,)).fetchone()
+        row = connection.execute(
+            "SELECT register_model('bulk', %s, 'bundled', 'bulk')", (DIMENSION,)
+        ).fetchone()
         assert row
         index, definition = connection.execute(
             "SELECT indexname, indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'"

@@ -184,7 +184,7 @@ async def test_a_change_of_model_keeps_the_spaces_apart(vault: Vault, embedder: 
     """The old vectors stay where they are; the new ones follow; a search sees one space only."""
     await vault.save("a.md", "Owls hunt at night.\n", embed=True)
     await vault.save("b.md", "Larks sing at dawn.\n", embed=True)
-    (other,) = (await vault.rows("SELECT register_model('other', 384)"))[0]
+    (other,) = (await vault.rows("SELECT register_model('other', 384, 'bundled', 'other')"))[0]
     # The opposite of each true vector: in such a space everything is far from where it belongs.
     await vault.rows(
         "INSERT INTO embedding (model, passage, state, vector) SELECT %s, passage, 'embedded',"
@@ -200,7 +200,7 @@ async def test_vectors_of_the_old_model_stay_while_the_new_ones_are_made(
     vault: Vault, embedder: AttentiveEmbedder
 ) -> None:
     await vault.save("a.md", "Owls hunt at night.\n", embed=True)
-    await vault.rows("SELECT register_model('old', 384)")
+    await vault.rows("SELECT register_model('old', 384, 'bundled', 'old')")
     await vault.rows("UPDATE embedding SET model = (SELECT id FROM model WHERE name = 'old')")
     assert (await vault.notes.drift()).counts()[DriftCause.OTHER_MODEL] == 1
     embedder.asked.clear()

@@ -46,7 +46,7 @@ async def drifted(vault: Vault) -> Vault:
     vault.write("new.md", "new\n", mtime=1_600_000_000)
     vault.write("changed.md", "written since\n", mtime=1_600_000_001)
     (vault.root / "orphaned.md").unlink()
-    await vault.rows("SELECT register_model('older', 384)")
+    await vault.rows("SELECT register_model('older', 384, 'bundled', 'older')")
     await vault.rows(
         "UPDATE embedding SET model = (SELECT id FROM model WHERE name = 'older') FROM passage"
         " WHERE passage.id = passage AND text LIKE 'model.md%%'"
@@ -194,7 +194,7 @@ async def test_another_model_is_named_until_the_model_in_use_has_made_its_vector
     await drifted.notes.work_until_idle()
     assert "model.md" not in await rows(drifted)
     names = await drifted.rows(
-        "SELECT DISTINCT model.name FROM embedding JOIN model ON model.id = model JOIN passage ON passage.id = passage"
+        "SELECT DISTINCT model.name FROM embedding JOIN model ON model.id = embedding.model JOIN passage ON passage.id = passage"
         " WHERE text LIKE 'model.md%%' AND state = 'embedded' ORDER BY name"
     )
     assert names == [(MODEL_ID,), ("older",)]

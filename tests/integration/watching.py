@@ -52,7 +52,7 @@ async def watched(vault: Vault, **changes: Any) -> AsyncIterator[Watched]:
     """Watch and work, no vectors; `changes` are settings. Ready when the first survey is worked off."""
     services = Services()
     settings = replace(vault.settings, **changes)
-    notes = Notes(vault.database, vault.notes._backlog._embedder, settings, services)
+    notes = Notes(vault.database, vault.notes.embedders._embedder, settings, services)
     await notes.prepare()
     await notes.start(watch=True, work=True, embed=False)
     try:

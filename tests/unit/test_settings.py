@@ -99,17 +99,17 @@ def test_a_knowman_dotenv_is_known_and_what_is_for_later_is_listed(home: Home) -
     assert ":pw@" not in shown
 
 
-def test_a_provider_of_a_later_version_is_refused_with_what_is_valid(home: Home) -> None:
-    home.dotenv("# knowman\n\nEMBEDDINGS_PROVIDER=ollama\n")
+def test_an_unknown_provider_is_refused_with_what_is_valid(home: Home) -> None:
+    home.dotenv("# knowman\n\nEMBEDDINGS_PROVIDER=cloud\n")
     message = home.refusal()
-    assert "embeddings_provider is 'ollama'" in message
+    assert "embeddings_provider is 'cloud'" in message
     assert f"{home.cwd / '.env'}:3" in message
-    assert "bundled" in message
+    assert "bundled, ollama, sentence-transformers or multilingual" in message
 
 
-def test_a_model_the_provider_does_not_have_is_refused(home: Home) -> None:
-    assert "all-MiniLM-L6-v2" in home.refusal(EMBEDDINGS_MODEL="qwen3-embedding:0.6b")
-    assert home.load(EMBEDDINGS_MODEL="all-minilm-l6-v2").embeddings_model == "all-MiniLM-L6-v2"
+def test_a_model_of_any_name_is_left_to_its_provider(home: Home) -> None:
+    given = home.load(EMBEDDINGS_PROVIDER="Ollama", EMBEDDINGS_MODEL="qwen3-embedding:0.6b")
+    assert (given.embeddings_provider, given.embeddings_model) == ("ollama", "qwen3-embedding:0.6b")
 
 
 def test_an_unknown_name_of_ours_in_the_environment_is_an_error_with_the_nearest(home: Home) -> None:

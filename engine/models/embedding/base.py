@@ -141,7 +141,7 @@ def _bundled(model: str | None) -> Embedder:
 
 def _only(provider: str, model: str | None, known: str) -> None:
     """Refuse a model that the provider does not have."""
-    if model not in {None, known}:
+    if model is not None and model.casefold() != known.casefold():
         raise SettingsError(
             f"EMBEDDINGS_MODEL is {model!r}, but the {provider} embedder is {known!r}.",
             remedy="Remove the setting.",
