@@ -88,6 +88,8 @@ def sentences(status: NotesStatus) -> list[str]:
         lines.append(_embedding(status.embedding))
         if status.embedding.trouble:
             lines.append(f"The model makes no vectors: {status.embedding.trouble}")
+        if status.embedding.suggestion:
+            lines.append(status.embedding.suggestion)
     lines.extend(f"Background service down ({fault.service}): {fault.reason}" for fault in status.faults)
     return lines
 
@@ -98,4 +100,6 @@ def _embedding(progress: EmbeddingProgress) -> str:
         sentence += f", {progress.failed:,} failed"
     if progress.seconds_left is not None and progress.pending:
         sentence += f", about {duration(progress.seconds_left)} left"
+    if progress.serving:
+        sentence += f"; until then {progress.serving} answers"
     return sentence + "."

@@ -371,6 +371,7 @@ class Notes:
         await asyncio.sleep(FIRST_MAINTENANCE)
         while True:
             await upkeep.once(self._database)
+            await self.embedders.judge()
             await asyncio.sleep(MAINTENANCE_INTERVAL)
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from engine.errors import ModelError, SettingsError
 from engine.models.embedding.base import embedder_of
 from engine.models.embedding.proven import ProvenEmbedder
-from engine.notes import models
+from engine.notes import languages, models
 from engine.notes.backlog import Backlog, named
 from engine.notes.model import EmbeddingProgress
+from engine.notes.tally import index_counts
 from engine.notes.waking import wake_on
 from engine.settings import DEFAULT
 
@@ -93,6 +94,18 @@ class Embedders:
         self._embedder = ProvenEmbedder(embedder, on_change)
         self.backlog = Backlog(database, self._embedder)
         self.serving: Served | None = None
+        self.unread = 0.0
+        """Share (0..1) of the passages in languages that the model hardly reads, when last judged."""
+        self._judged = 0
+
+    async def judge(self) -> None:
+        """Look whether the model reads the languages of the notes, where these are not what they were."""
+        async with self._database.connection() as connection:
+            count = (await index_counts(connection)).passages
+            if abs(count - self._judged) * languages.OTHERWISE <= count:
+                return
+            self.unread = await languages.unread(connection, self._embedder.reads)
+        self._judged = count
 
     @property
     def making(self) -> Served | None:
@@ -286,6 +299,7 @@ class Embedders:
             proven=self._embedder.proven,
             trouble=self._embedder.trouble,
             serving=other.name if other else "",
+            suggestion=languages.suggestion(self.unread, self._embedder.model),
         )
 
     async def close(self) -> None:

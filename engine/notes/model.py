@@ -87,7 +87,8 @@ class EmbeddingProgress:
     `rate` is passages a second over the last minute (0 when idle); `seconds_left` is None when the
     rate is unknown; `failed` counts passages the model could not embed. `proven` says that this process
     made a vector with the model; `trouble` why the last one it asked for was not made. `serving` is the
-    model that answers searches until this one has its vectors; empty when it answers itself.
+    model that answers searches until this one has its vectors; empty when it answers itself. `suggestion`
+    is a sentence that suggests another model, where this one does not read much of the notes.
     """
 
     model: str
@@ -99,6 +100,7 @@ class EmbeddingProgress:
     proven: bool = False
     trouble: str = ""
     serving: str = ""
+    suggestion: str = ""
 
     @property
     def total(self) -> int:

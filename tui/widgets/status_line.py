@@ -143,6 +143,10 @@ def _model(progress: EmbeddingProgress, *, wide: bool) -> Content:
     name = progress.model if wide else "model"
     if progress.trouble:
         return line(f"✗ {name} fails", "$text-error")
+    if progress.serving:
+        return line(f"{name} in the making, {progress.serving} answers" if wide else "model changing")
+    if progress.suggestion:
+        return line(f"! {name} hardly reads many notes" if wide else "! model reads few", "$text-warning")
     return line(f"{name} ✓") if progress.proven else line(f"{name} idle", "dim")
 
 

@@ -27,6 +27,7 @@ def status(*, as_json: bool) -> int:
     """Show the index, the queue, the embedding backlog and who watches the folders."""
 
     async def work(engine: Engine) -> int:
+        await engine.notes.embedders.judge()
         found = await engine.notes.status()
         if as_json:
             output.dump(summary(found))
