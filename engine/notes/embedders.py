@@ -19,6 +19,7 @@ from engine.notes import languages, models
 from engine.notes.backlog import Backlog, named
 from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import index_counts
+from engine.notes.trial import trial
 from engine.notes.waking import wake_on
 from engine.settings import DEFAULT
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder, Vectors
-    from engine.notes.models import Counted, Known
+    from engine.notes.model import ModelRow, ModelTrial
+    from engine.notes.models import Known
     from engine.services import Services
     from engine.settings import Settings
 
@@ -266,10 +268,11 @@ class Embedders:
         finally:
             await embedder.close()
 
-    async def listing(self) -> list[Counted]:
+    async def listing(self) -> list[ModelRow]:
         """Every model the index knows, with its vectors counted."""
+        making, answers = self.making, self.serving
         async with self._database.connection() as connection:
-            return await models.listing(connection)
+            return await models.listing(connection, making.id if making else 0, answers.id if answers else 0)
 
     async def forget(self, name: str) -> None:
         """Remove the vectors of a model that is not in use.
@@ -277,15 +280,32 @@ class Embedders:
         Raises:
             ModelError: the index knows no model of that name, or it is in use.
         """
-        known = {each.known.name: each.known for each in await self.listing()}
-        if name not in known:
-            names = ", ".join(known) or "none"
-            raise ModelError(f"The index knows no model {name!r}.", remedy=f"It knows: {names}.")
-        used = {each.name for each in self.answering()}
-        if name in used:
-            raise ModelError(f"{name} is in use.", remedy="Choose another model first: noctuary models use.")
         async with self._database.connection() as connection:
-            await models.forget(connection, known[name].id)
+            known = await models.named(connection, name)
+            if known is None:
+                names = ", ".join(row.name for row in await self.listing()) or "none"
+                raise ModelError(f"The index knows no model {name!r}.", remedy=f"It knows: {names}.")
+            if any(each.id == known.id for each in self.answering()):
+                raise ModelError(
+                    f"{name} is in use.", remedy="Choose another model first: noctuary models use."
+                )
+            await models.forget(connection, known.id)
+
+    async def tried(self, provider: str | None, model: str | None) -> ModelTrial:
+        """A model tried now; without a provider the one this process uses.
+
+        Raises:
+            SettingsError: there is no such provider, or it does not have the model.
+            ModelError: it cannot be loaded or reached, or makes no vectors.
+        """
+        if provider is None:
+            embedder = await wanted(self._database, self._settings)
+        else:
+            embedder = embedder_of(provider, model, self._settings)
+        try:
+            return await trial(embedder)
+        finally:
+            await embedder.close()
 
     async def progress(self, connection: AsyncConnection, *, exact: bool) -> EmbeddingProgress:
         """How far the vectors are, of which model, and which one answers meanwhile."""

@@ -109,6 +109,40 @@ class EmbeddingProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRow:
+    """An embedding model the index knows, and how many passages have its vector, wait for it, or could not
+    be read. `complete_at` is when it first had them all; `making` says that vectors are made with it now,
+    `answers` that searches are answered by it.
+    """
+
+    name: str
+    provider: str
+    model: str
+    dimension: int
+    complete_at: datetime | None
+    embedded: int
+    pending: int
+    failed: int
+    making: bool = False
+    answers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrial:
+    """What a model did when it was tried; distances are cosine distances to the question."""
+
+    provider: str
+    model: str
+    dimension: int
+    ready_seconds: float
+    query_ms: float
+    passages_per_second: float
+    answer_distance: float
+    other_distance: float
+    default_distance: float
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPassage:
     """A passage the model could not embed, at the newest place where it stands, with the reason."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
+from engine.notes.model import ModelRow
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,10 +48,11 @@ _CHOOSE = """
 """
 
 _LIST = """
-    SELECT model.id, model.name, model.provider, model.model, model.dimension, model.complete_at,
+    SELECT model.name, model.provider, model.model, model.dimension, model.complete_at,
         count(*) FILTER (WHERE embedding.state = 'embedded'),
         count(*) FILTER (WHERE embedding.state = 'pending'),
-        count(*) FILTER (WHERE embedding.state = 'failed')
+        count(*) FILTER (WHERE embedding.state = 'failed'),
+        model.id = %(making)s, model.id = %(answers)s
     FROM model LEFT JOIN embedding ON embedding.model = model.id
         AND EXISTS (SELECT FROM passage WHERE passage.id = embedding.passage AND passage.orphaned_at IS NULL)
     GROUP BY model.id ORDER BY model.id
@@ -67,16 +69,6 @@ class Known:
     model: str
     dimension: int
     complete_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A known model, and how many passages have its vector, wait for it, or could not be read."""
-
-    known: Known
-    embedded: int
-    pending: int
-    failed: int
 
 
 async def latest(connection: AsyncConnection, provider: str, model: str) -> Known | None:
@@ -138,10 +130,15 @@ async def complete(connection: AsyncConnection, model: int) -> bool:
     return cursor.rowcount > 0
 
 
-async def listing(connection: AsyncConnection) -> list[Counted]:
-    """All models the index knows, the first known first."""
-    cursor = await connection.execute(_LIST)
-    return [Counted(Known(*row[:6]), *row[6:]) for row in await cursor.fetchall()]
+async def listing(connection: AsyncConnection, making: int, answers: int) -> list[ModelRow]:
+    """All models the index knows, the first known first; `making` and `answers` are the ids of those two."""
+    cursor = await connection.execute(_LIST, {"making": making, "answers": answers})
+    return [ModelRow(*row) for row in await cursor.fetchall()]
+
+
+async def named(connection: AsyncConnection, name: str) -> Known | None:
+    """The model of a name."""
+    return await _one(connection, _COLUMNS + " WHERE name = %s", (name,))
 
 
 async def chosen(connection: AsyncConnection) -> tuple[str, str] | None:

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from engine.doors import exits, output, parameters, session
+from engine.text.amounts import count
 
 if TYPE_CHECKING:
     from engine import Engine
-    from engine.models.embedding.base import Embedder
-    from engine.notes.embedders import Served
-    from engine.notes.models import Counted
+    from engine.notes.model import ModelRow
 
 MODEL = click.argument("model", metavar="PROVIDER[/MODEL]")
-
-SAMPLE = (
-    "The boiler was serviced in March; the next service is due in a year.",
-    "Sourdough needs a day: feed it in the morning, bake it in the evening.",
-    "The train to the coast leaves at seven from the second platform.",
-    "Owls hunt at night and sleep in hollow trees by day.",
-)
-"""Short notes that a model is tried on."""
-
-QUESTION = "When do owls hunt?"
 
 
 @click.group(invoke_without_command=True)
@@ -41,31 +28,20 @@ def models(ctx: click.Context, *, as_json: bool) -> int:
 
 async def _list(engine: Engine, *, as_json: bool) -> int:
     embedders = engine.notes.embedders
-    making, serving = embedders.making, embedders.serving
     found = await embedders.listing()
     if as_json:
-        output.dump({"models": [_described(each, making, serving) for each in found]})
+        output.dump({"wanted": embedders.wanted, "models": found})
         return exits.DONE
-    output.table([_row(each, making, serving) for each in found])
-    if making is None:
-        output.say(f"{embedders.wanted} is in use, and the index has no vectors of it yet.")
+    if found:
+        output.table([_row(each) for each in found])
+    if not any(each.making for each in found):
+        output.say(f"{embedders.wanted} is wanted, and the index has no vectors of it yet.")
+    if embedders.trouble:
+        output.say(f"The model makes no vectors: {embedders.trouble}")
     return exits.DONE
 
 
-def _described(each: Counted, making: Served | None, serving: Served | None) -> dict[str, object]:
-    counts = {"embedded": each.embedded, "pending": each.pending, "failed": each.failed}
-    return {
-        **asdict(each.known),
-        **counts,
-        "makes_vectors": making is not None and making.id == each.known.id,
-        "answers": serving is not None and serving.id == each.known.id,
-    }
-
-
-def _row(each: Counted, making: Served | None, serving: Served | None) -> tuple[str, ...]:
-    known = each.known
-    made = making is not None and making.id == known.id
-    answers = serving is not None and serving.id == known.id
+def _row(each: ModelRow) -> tuple[str, ...]:
     uses = {
         (True, True): "in use",
         (True, False): "being made; the other answers meanwhile",
@@ -73,11 +49,11 @@ def _row(each: Counted, making: Served | None, serving: Served | None) -> tuple[
     }
     total = each.embedded + each.pending + each.failed
     return (
-        f"{known.provider}/{known.model}",
-        known.name,
-        f"{known.dimension} numbers",
-        f"{each.embedded:,} of {total:,} passages",
-        uses.get((made, answers), "kept"),
+        each.name,
+        f"{each.provider}/{each.model}",
+        count(each.dimension, "number"),
+        f"{each.embedded:,} of {count(total, 'passage')}",
+        uses.get((each.making, each.answers), "kept"),
     )
 
 
@@ -110,70 +86,23 @@ def test(model: str | None, *, as_json: bool) -> int:
     """Ask a model for vectors now: does it work, how fast, and does it tell an owl from a train?"""
 
     async def work(engine: Engine) -> int:
-        from engine.models.embedding.base import embedder_of
-        from engine.notes.embedders import wanted
-
-        if model is None:
-            embedder = await wanted(engine.database, engine.settings)
-        else:
-            embedder = embedder_of(*_parsed(model), engine.settings)
-        try:
-            tried = await _tried(embedder)
-        finally:
-            await embedder.close()
+        provider, name = _parsed(model) if model else (None, None)
+        tried = await engine.notes.embedders.tried(provider, name)
         if as_json:
             output.dump(tried)
-        else:
-            output.say(
-                f"{tried.model} works: vectors of {tried.dimension} numbers, ready after"
-                f" {tried.ready_seconds:.1f} s, a question in {tried.query_ms:.0f} ms,"
-                f" {tried.passages_per_second:.0f} short passages a second."
-            )
-            output.say(
-                f"The answer lies at {tried.answer_distance:.2f}, the nearest wrong passage at"
-                f" {tried.other_distance:.2f}; evidence ends at {tried.default_distance:.2f}."
-            )
+            return exits.DONE
+        output.say(
+            f"{tried.model} works: vectors of {tried.dimension} numbers, ready after"
+            f" {tried.ready_seconds:.1f} s, a question in {tried.query_ms:.0f} ms,"
+            f" {tried.passages_per_second:.0f} short passages a second."
+        )
+        output.say(
+            f"The answer lies at {tried.answer_distance:.2f}, the nearest wrong passage at"
+            f" {tried.other_distance:.2f}; evidence ends at {tried.default_distance:.2f}."
+        )
         return exits.DONE
 
     return session.run(work, application="noctuary models")
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What a model did when it was tried; distances are cosine distances to the question."""
-
-    provider: str
-    model: str
-    dimension: int
-    ready_seconds: float
-    query_ms: float
-    passages_per_second: float
-    answer_distance: float
-    other_distance: float
-    default_distance: float
-
-
-async def _tried(embedder: Embedder) -> Tried:
-    start = time.perf_counter()
-    await embedder.ready()
-    await embedder.query(QUESTION)
-    ready = time.perf_counter()
-    question = await embedder.query(QUESTION)
-    asked = time.perf_counter()
-    passages = await embedder.passages(SAMPLE)
-    made = time.perf_counter()
-    *others, answer = (1 - passages @ question).tolist()
-    return Tried(
-        provider=embedder.provider,
-        model=embedder.model_id,
-        dimension=embedder.dimension,
-        ready_seconds=ready - start,
-        query_ms=(asked - ready) * 1000,
-        passages_per_second=len(SAMPLE) / (made - asked),
-        answer_distance=answer,
-        other_distance=min(others),
-        default_distance=embedder.default_distance,
-    )
 
 
 @models.command()
