@@ -69,6 +69,12 @@ class ModelError(NoctuaryError):
     title = "Model"
 
 
+class ServiceError(NoctuaryError):
+    """A service of the system cannot be installed, asked or removed."""
+
+    title = "Service"
+
+
 class QueryError(NoctuaryError):
     """A search was asked in a way that cannot be answered."""
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "log": "log",
     "watch": "services",
     "worker": "services",
+    "service": "service",
     "doctor": "about",
     "config": "about",
     "locate": "about",
