@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.notes.model import FailedPassage, PassageId
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ async def listing(
     connection: AsyncConnection, model: int | None, *, text: str, limit: int
 ) -> list[FailedPassage]:
     """Each at the place where it stands, by path; `text` is looked for in the path and the error."""
-    values = {"model": model, "text": text.replace("\0", ""), "limit": limit}
+    values = {"model": model, "text": spelt(text).replace("\0", ""), "limit": limit}
     cursor = await connection.execute(_LIST, values)
     return [
         FailedPassage(PassageId(row[0]), Path(row[1]), row[2], row[3], row[4], row[5])

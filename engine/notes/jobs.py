@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.database.bulk import as_json
 from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -319,7 +320,7 @@ async def listing(
         _LIST,
         {
             "status": None if status is None else str(status),
-            "text": text.replace("\0", ""),
+            "text": spelt(text).replace("\0", ""),
             "limit": limit,
             "offset": offset,
         },

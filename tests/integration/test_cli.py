@@ -250,6 +250,61 @@ def test_drift_of_some_paths_counts_those_and_says_once_what_is_kept(noctuary: L
     assert noctuary("drift").out.count("kept") == 1
 
 
+def test_drift_takes_paths_of_the_list_and_of_the_disk_and_what_lies_below(
+    noctuary: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noctuary.index()
+    noctuary.write("work/new.md", "kingfisher\n")
+    (noctuary.notes / "work/plan.md").unlink()
+    monkeypatch.chdir(noctuary.notes / "work")
+    both = {"work/new.md", "work/plan.md"}
+    for named, expected in (
+        ("work", both),
+        (str(noctuary.notes), both),
+        (".", both),
+        ("work/plan.md", {"work/plan.md"}),
+        (str(noctuary.notes / "work/new.md"), {"work/new.md"}),
+        ("new.md", {"work/new.md"}),
+        ("log.md", set()),
+    ):
+        found = noctuary("drift", named, "--json")
+        assert found.status == exits.DONE
+        assert {row["path"] for row in found.json["rows"]} == expected, named
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("drift", "/nope"),
+        ("drift", "--repair", "/nope"),
+        ("drift", "--json", "nope.md"),
+        ("drift", "work/plan.md", "nope.md"),
+        ("ingest", "--path", "/nope/a.md"),
+        ("search", "heron", "--folder", "/nope"),
+        ("folders", "remove", "/nope"),
+    ],
+)
+def test_a_path_that_names_nothing_is_an_error_with_the_folders_there_are(
+    noctuary: Line, arguments: tuple[str, ...]
+) -> None:
+    noctuary.index()
+    refused = noctuary(*arguments)
+    assert (refused.status, refused.out) == (exits.ERROR, "")
+    assert "nope" in refused.err
+    assert str(noctuary.notes) in refused.err
+    assert refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", ["nope.md", "nope", "picture.png", ".hidden/a.md"])
+def test_ingest_of_what_would_not_be_indexed_says_so(noctuary: Line, path: str) -> None:
+    noctuary.index()
+    noctuary.write("picture.png", "heron")
+    noctuary.write(".hidden/a.md", "heron")
+    refused = noctuary("ingest", "--path", str(noctuary.notes / path))
+    assert (refused.status, refused.out) == (exits.ERROR, "")
+    assert f"{noctuary.notes / path} is " in refused.err
+
+
 def test_what_failed_or_was_kept_away_is_status_2_and_told(
     noctuary: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
