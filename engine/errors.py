@@ -63,6 +63,12 @@ class NoteError(NoctuaryError):
     title = "Note"
 
 
+class RetryError(NoctuaryError):
+    """What is to be tried again is not there, or has not failed."""
+
+    title = "Retry"
+
+
 class ModelError(NoctuaryError):
     """A model cannot be loaded or does not answer."""
 

@@ -161,9 +161,15 @@ class Notes:
         async with self._database.connection() as connection:
             return await jobs.counts(connection)
 
-    async def retry(self, ids: Sequence[JobId] | None = None) -> int:
-        """Queue failed jobs again; without ids all of them, and passages the model failed on."""
+    async def retry(self, ids: Sequence[JobId] | None = None, *, strict: bool = False) -> int:
+        """Queue failed jobs again; without ids all of them, and passages the model failed on.
+
+        Raises:
+            RetryError: with `strict`, when one of them is no failed job; nothing is queued then.
+        """
         async with self._database.transaction() as connection:
+            if strict:
+                await jobs.require_failed(connection, ids or ())
             count = await jobs.retry(connection, ids)
             if ids is None:
                 count += await failures.retry(connection)
@@ -179,9 +185,15 @@ class Notes:
         async with self._database.connection() as connection:
             return await failures.count(connection, self._backlog.model)
 
-    async def retry_passages(self, ids: Sequence[PassageId] | None = None) -> int:
-        """Let the model try again what it could not embed (None: all). Returns how many."""
+    async def retry_passages(self, ids: Sequence[PassageId] | None = None, *, strict: bool = False) -> int:
+        """Let the model try again what it could not embed (None: all). Returns how many.
+
+        Raises:
+            RetryError: with `strict`, when it did not fail on one of them; nothing is tried then.
+        """
         async with self._database.transaction() as connection:
+            if strict:
+                await failures.require_failed(connection, ids or ())
             return await failures.retry(connection, ids)
 
     async def index_all(self, folder: FolderId | None = None) -> int:

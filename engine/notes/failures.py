@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import RetryError
 from engine.notes.model import FailedPassage, PassageId
 from engine.text.safe import spelt
 
@@ -55,6 +56,23 @@ async def count(connection: AsyncConnection, model: int | None) -> int:
     cursor = await connection.execute(_COUNT, (model,))
     row = await cursor.fetchone()
     return row[0] if row else 0
+
+
+async def require_failed(connection: AsyncConnection, ids: Sequence[PassageId]) -> None:
+    """Make sure that each of these is a passage the model could not embed.
+
+    Raises:
+        RetryError: some are not; it names every one of them.
+    """
+    cursor = await connection.execute(
+        "SELECT passage FROM embedding WHERE state = 'failed' AND passage = ANY(%s)", (list(ids),)
+    )
+    known = {row[0] for row in await cursor.fetchall()}
+    wrong = [
+        f"The model did not fail on a passage {each}." for each in dict.fromkeys(ids) if each not in known
+    ]
+    if wrong:
+        raise RetryError(" ".join(wrong), remedy="`noctuary jobs --status vectors` lists those it failed on.")
 
 
 async def retry(connection: AsyncConnection, ids: Sequence[PassageId] | None = None) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.database.bulk import as_json
+from engine.errors import RetryError
 from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
 from engine.text.safe import spelt
 
@@ -310,6 +311,23 @@ async def retry(connection: AsyncConnection, ids: Sequence[JobId] | None = None)
         await connection.execute(_ONE_AT_A_TIME)
         cursor = await connection.execute(_RETRY, {"ids": chosen})
     return cursor.rowcount
+
+
+async def require_failed(connection: AsyncConnection, ids: Sequence[JobId]) -> None:
+    """Make sure that each of these is a failed job.
+
+    Raises:
+        RetryError: some are not; it names every one of them.
+    """
+    cursor = await connection.execute("SELECT id, status FROM job WHERE id = ANY(%s)", (list(ids),))
+    known = dict(await cursor.fetchall())
+    wrong = [
+        f"Job {each} has not failed: it is {known[each]}." if each in known else f"There is no job {each}."
+        for each in dict.fromkeys(ids)
+        if known.get(each) != JobStatus.FAILED
+    ]
+    if wrong:
+        raise RetryError(" ".join(wrong), remedy="`noctuary jobs --status failed` lists those that failed.")
 
 
 async def listing(

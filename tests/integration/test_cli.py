@@ -184,7 +184,10 @@ def test_jobs_lists_the_passages_without_a_vector_and_retry_takes_them(
     assert (listed["failed"], passage["id"], passage["error"]) == (1, 1, "too \x1b odd")
     said = noctuary("jobs", "--status", "vectors").out
     assert f"1: {passage['path']}:L{passage['line_start']}-L{passage['line_end']}: too ␛ odd\n" in said
-    assert "None of these" in noctuary("retry", "--vectors", "99", "--json").err
+    unknown = noctuary("retry", "--vectors", "1", "99", "--json")
+    assert (unknown.status, unknown.out) == (exits.ERROR, "")
+    assert unknown.err.startswith("Retry: The model did not fail on a passage 99.")
+    assert noctuary("jobs", "--status", "vectors", "--json").json["failed"] == 1, "nothing was tried"
     assert noctuary("retry", "--vectors", "1", "--json").json["queued"] <= 1
     assert noctuary("jobs", "--status", "vectors", "--json").json["passages"] == []
 
@@ -216,10 +219,17 @@ def test_jobs_shows_failures_in_full_and_retry_mends_them(noctuary: Line) -> Non
     assert failed["jobs"][0]["error"] in noctuary("jobs", "--status", "failed").out
     assert noctuary("jobs", "--filter", "no-such-path", "--json").json["jobs"] == []
     assert len(noctuary("jobs", "--limit", "2", "--json").json["jobs"]) == 2
+    mixed = noctuary("retry", str(failed["jobs"][0]["id"]), "99999")
+    assert (mixed.status, mixed.out) == (exits.ERROR, "")
+    assert noctuary("jobs", "--json").json["counts"]["pending"] == 0, "nothing was queued"
     noctuary.write("bad.md", "mended osprey\n")
     assert noctuary("retry", str(failed["jobs"][0]["id"]), "--json").json["queued"] == 1
     assert noctuary.search("osprey").status == exits.DONE
-    assert "None of these" in noctuary("retry", "1").err
+    done = failed["jobs"][0]["id"]
+    wrong = noctuary("retry", str(done), "99999", "--json")
+    assert (wrong.status, wrong.out) == (exits.ERROR, "")
+    assert wrong.err.startswith(f"Retry: Job {done} has not failed: it is done. There is no job 99999. `noc")
+    assert wrong.err.count("\n") == 1
 
 
 def test_drift_shows_causes_and_repair_mends_all_or_some(noctuary: Line) -> None:

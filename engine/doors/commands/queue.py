@@ -83,16 +83,16 @@ def _print(counts: JobCounts, found: list[Job]) -> None:
 def retry(ids: tuple[int, ...], *, vectors: bool, as_json: bool) -> int:
     """Queue failed jobs again and work them off.
 
-    All of them, or those named by ID. Exit status 2 when any is still failed afterwards.
+    All of them, or those named by ID. Exit status 2 when an ID is of none that failed (then nothing is
+    queued), or when any is still failed afterwards.
     """
 
     async def work(engine: Engine) -> int:
+        notes = engine.notes
         if vectors:
-            queued = await engine.notes.retry_passages([PassageId(one) for one in ids] or None)
+            queued = await notes.retry_passages([PassageId(one) for one in ids] or None, strict=True)
         else:
-            queued = await engine.notes.retry([JobId(one) for one in ids] or None)
-        if queued == 0 and ids:
-            output.note(f"None of these is a {'passage without a vector' if vectors else 'failed job'}.")
+            queued = await notes.retry([JobId(one) for one in ids] or None, strict=True)
         return await finish(engine, queued, embed=True, as_json=as_json)
 
     return session.run(work, application="noctuary retry")
