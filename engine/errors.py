@@ -63,6 +63,12 @@ class NoteError(NoctuaryError):
     title = "Note"
 
 
+class LogError(NoctuaryError):
+    """The log cannot be read."""
+
+    title = "Log"
+
+
 class RetryError(NoctuaryError):
     """What is to be tried again is not there, or has not failed."""
 

@@ -320,7 +320,7 @@ async def require_failed(connection: AsyncConnection, ids: Sequence[JobId]) -> N
         RetryError: some are not; it names every one of them.
     """
     cursor = await connection.execute("SELECT id, status FROM job WHERE id = ANY(%s)", (list(ids),))
-    known = dict(await cursor.fetchall())
+    known: dict[JobId, str] = dict(await cursor.fetchall())
     wrong = [
         f"Job {each} has not failed: it is {known[each]}." if each in known else f"There is no job {each}."
         for each in dict.fromkeys(ids)

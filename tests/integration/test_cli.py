@@ -422,6 +422,18 @@ def test_doctor_names_what_is_broken_and_goes_on(noctuary: Line, monkeypatch: py
     assert "hunter2" not in checked.out + checked.err
 
 
+def test_doctor_names_the_state_folder_that_cannot_be_made_once(noctuary: Line, tmp_path: Path) -> None:
+    (tmp_path / "xdg").mkdir()
+    (tmp_path / "xdg/state").write_text("in the way")
+    checked = noctuary("doctor", "--json")
+    assert checked.status == exits.ERROR
+    failed = [check for check in checked.json["checks"] if check["state"] == "fail"]
+    assert [check["name"] for check in failed] == ["state folder"]
+    assert str(tmp_path / "xdg/state/noctuary") in failed[0]["sentence"]
+    assert failed[0]["remedy"]
+    assert "Not tried: it needs the state folder." in noctuary("doctor").out
+
+
 def test_a_database_that_is_not_there_is_one_sentence(
     noctuary: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:

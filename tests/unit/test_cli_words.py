@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,6 +141,23 @@ def test_config_shows_values_sources_cautions_and_no_secret(
     assert json.loads(raw)["settings"]["openai_api_key"]["later"] is True
 
 
+def test_config_shows_what_holds_when_nothing_is_given(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name == "nano" else None)
+    assert cli.run(["config"]) == exits.DONE
+    shown = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:4]]
+    assert {source for _, source in shown} == {"default"}
+    assert shown[0][0].split() == ["database_url", "embedded"]
+    assert cli.run(["config", "--json"]) == exits.DONE
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert settings["editor"]["value"] == "nano"
+    assert settings["embeddings_model"]["value"] == "all-MiniLM-L6-v2"
+    assert settings["retrieval_max_distance"]["value"] == "the model's own"
+
+
 def test_an_invalid_setting_is_one_sentence_and_status_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +184,37 @@ def test_the_log_is_read_newest_last_and_a_torn_line_is_left_out(
     assert not any("\x1b" in line for line in shown)
     assert cli.run(["log", "--json", "--limit", "1"]) == exits.DONE
     assert json.loads(capsys.readouterr().out) == {"log": [lines[-1]]}
+
+
+def test_a_log_that_cannot_be_read_is_one_sentence_and_status_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.run(["log"]) == exits.DONE
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"No log yet: {tmp_path}/state/noctuary/noctuary.log.\n")
+    (tmp_path / "state").write_text("a file where the folder should be")
+    for arguments in (["log"], ["log", "--json"]):
+        assert cli.run(arguments) == exits.ERROR
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith(f"Log: {tmp_path}/state/noctuary/noctuary.log cannot be read: Not a dir")
+    (tmp_path / "state").unlink()
+    (tmp_path / "state/noctuary").mkdir(parents=True)
+    os.mkfifo(tmp_path / "state/noctuary/noctuary.log")
+    assert cli.run(["log"]) == exits.ERROR
+    assert "noctuary.log is not a file." in capsys.readouterr().err
+
+
+def test_a_line_of_the_log_that_is_no_record_is_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "state" / "noctuary" / "noctuary.log"
+    file.parent.mkdir(parents=True)
+    whole = {"at": "2026-01-01T00:00:00+00:00", "level": "info", "source": "worker", "text": "done"}
+    torn = [[], 1, {}, {**whole, "at": "yesterday"}, {**whole, "text": None}, {**whole, "at": 7}]
+    file.write_text("".join(json.dumps(line) + "\n" for line in [*torn, whole]), encoding="utf-8")
+    assert cli.run(["log"]) == exits.DONE
+    assert capsys.readouterr().out.count("\n") == 1
 
 
 @dataclass(frozen=True)
