@@ -21,7 +21,7 @@ from engine.errors import DatabaseError, ModelError, NoctuaryError, SettingsErro
 from engine.settings import Settings, mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from engine import Engine
 
@@ -51,13 +51,18 @@ class Check:
     remedy: str = ""
 
 
-async def examine() -> list[Check]:
-    """Try settings, disk, database, folders, watching and model, in the order in which they depend."""
+async def examine(check_keys: Callable[[Mapping[str, str]], object] | None = None) -> list[Check]:
+    """Try settings, disk, database, folders, watching and model, in the order in which they depend.
+
+    `check_keys` is of the console, which alone knows which keys there are and which may not be shared.
+    """
     try:
         settings = Settings.load()
     except NoctuaryError as error:
         return [_failed("settings", error), _skipped("everything else", "the settings")]
     checks = [*_settings(settings), _disk(settings), _state(settings)]
+    if check_keys is not None:
+        checks.insert(1, _keys(settings, check_keys))
     places = settings.paths.locations()
     unmade = [name for name in ("data", "state") if not places[name].is_dir()]
     if unmade:
@@ -98,6 +103,15 @@ def _settings(settings: Settings) -> Iterator[Check]:
         yield Check(
             "editor", State.WARN, f"{editor[0]} is not installed.", "Set $EDITOR, or editor in config.toml."
         )
+
+
+def _keys(settings: Settings, check_keys: Callable[[Mapping[str, str]], object]) -> Check:
+    try:
+        check_keys(settings.keymap)
+    except SettingsError as error:
+        return _failed("keys", error)
+    changed = len(settings.keymap)
+    return Check("keys", State.OK, f"{changed} changed in config.toml." if changed else "As they come.")
 
 
 def _disk(settings: Settings) -> Check:

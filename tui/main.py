@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from engine.doors import cli
 from engine.errors import FolderError
 from engine.settings import Settings
 from engine.settings.paths import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @click.command("open")
@@ -44,6 +48,13 @@ def _checked(folder: Path) -> Path:
     return path
 
 
+def check_keys(overrides: Mapping[str, str]) -> None:
+    """Whether the console could open with these keys; else it raises SettingsError."""
+    from tui.keymap import Keymap
+
+    Keymap(overrides)
+
+
 def main() -> None:
     """Run the command line with the console among its commands."""
-    cli.main(console)
+    cli.main(console, check_keys)

@@ -21,7 +21,7 @@ from engine.errors import NoctuaryError
 from engine.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # Command name to the module that holds it, in the order of the help.
 COMMANDS = {
@@ -55,6 +55,8 @@ class Doors(click.Group):
     """A group that imports a command when it is called, and opens the console on a bare folder."""
 
     console: click.Command | None = None
+    check_keys: Callable[[Mapping[str, str]], object] | None = None
+    """The console's look at the keys of the settings, which `doctor` borrows; it raises SettingsError."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The console first, then the commands in their order."""
@@ -147,7 +149,10 @@ def _help_hint(error: click.ClickException) -> str:
     return f"`{path} --help` explains."
 
 
-def main(console: click.Command | None = None) -> None:
+def main(
+    console: click.Command | None = None, check_keys: Callable[[Mapping[str, str]], object] | None = None
+) -> None:
     """The process: run the command line and exit with its status."""
     crash.install()
+    group.check_keys = check_keys
     sys.exit(run(console=console))

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from engine.errors import SettingsError
 
 from . import parsing, sources
+from .keys import refuse_unknown
 from .parsing import mask
 from .paths import Paths
 
@@ -205,6 +206,8 @@ class Settings:
         paths = Paths.of(env)
         layers = sources.read(_names(), env, cwd, paths.config_file)
         values: dict[str, Any] = {name: _parsed(name, raw) for name, raw in layers.values.items()}
+        if "keys" in values:
+            refuse_unknown(values["keys"], layers.values["keys"].source)
         return cls(
             **values,
             paths=paths,

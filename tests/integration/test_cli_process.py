@@ -224,6 +224,27 @@ def test_a_terminal_without_unicode_shows_escapes_and_no_fault(shell: Shell, not
     assert "\\u65e5" in found.stdout
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('app.help = "y"', "The key 'y' is given to both 'app.help' and 'list.copy'."),
+        ('list.copy = "ctrl+nosuchkey"', "'ctrl+nosuchkey', given to 'list.copy', is no key."),
+        ('list.cpoy = "y"', "There is no action 'list.cpoy'"),
+    ],
+)
+def test_the_doctor_finds_keys_with_which_the_console_would_not_open(
+    shell: Shell, tmp_path: Path, line: str, told: str
+) -> None:
+    config = tmp_path / "xdg" / "config" / "noctuary" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"[keys]\n{line}\n")
+    done = shell.run("doctor", "--json")
+    assert done.returncode == exits.ERROR
+    (failed,) = [check for check in json.loads(done.stdout)["checks"] if check["state"] == "fail"]
+    assert failed["sentence"].startswith(told)
+    assert failed["remedy"]
+
+
 def test_the_console_names_a_folder_that_is_not_there_before_it_takes_the_screen(shell: Shell) -> None:
     status, got = on_terminal(shell, "./nowhere")
     assert status == exits.ERROR

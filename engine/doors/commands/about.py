@@ -85,16 +85,18 @@ def _print_config(settings: Settings) -> None:
 
 @click.command()
 @parameters.JSON
-def doctor(*, as_json: bool) -> int:
+@click.pass_context
+def doctor(ctx: click.Context, *, as_json: bool) -> int:
     """Check this installation and say what to do.
 
-    Settings, folders, database, model, watching, editor, terminal and clipboard are tried. Exit
+    Settings, keys, folders, database, model, watching, editor, terminal and clipboard are tried. Exit
     status 2 when a check fails.
     """
     from engine.doctor import State, examine
     from engine.doors.terminal import terminal_checks
 
-    checks = asyncio.run(examine()) + terminal_checks(os.environ)
+    check_keys = getattr(ctx.find_root().command, "check_keys", None)
+    checks = asyncio.run(examine(check_keys)) + terminal_checks(os.environ)
     if as_json:
         output.dump({"checks": checks})
     else:
