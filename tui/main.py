@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command("open")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
-def console(folder: Path | None) -> int:
+@click.argument("folder", required=False, type=click.Path())
+def console(folder: str | None) -> int:
     """Open the console. `noctuary FOLDER` does the same.
 
     FOLDER is added to the folders of notes if it is new.
@@ -39,9 +39,11 @@ def console(folder: Path | None) -> int:
     return asyncio.run(run(settings, chosen))
 
 
-def _checked(folder: Path) -> Path:
+def _checked(folder: str) -> Path:
     """The folder, absolute, before the screen is taken over for one that is not there."""
-    path = expanded(folder).absolute()
+    if not folder:
+        raise FolderError("The name of the folder is empty.", remedy="Name a folder of Markdown files.")
+    path = expanded(Path(folder)).absolute()
     if not path.is_dir():
         state = "is not a folder" if path.exists() else "does not exist"
         raise FolderError(f"{path} {state}.", remedy="Name a folder of Markdown files.")

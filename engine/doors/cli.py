@@ -102,7 +102,8 @@ class Doors(click.Group):
 
 
 def _names_a_folder(word: str) -> bool:
-    return os.sep in word or word.startswith((".", "~")) or Path(word).exists()
+    # Path("") is the working folder, and exists.
+    return bool(word) and (os.sep in word or word.startswith((".", "~")) or Path(word).exists())
 
 
 def _meant(word: str) -> str:
@@ -114,7 +115,8 @@ def _meant(word: str) -> str:
 @click.group(
     cls=Doors,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="`noctuary FOLDER` opens the console on a folder. Every command explains itself with --help.",
+    epilog="`noctuary FOLDER` opens the console on a folder. Every command explains itself with --help. "
+    "With --json, standard output holds JSON and nothing else; errors and remarks go to standard error.",
 )
 def group() -> None:
     """Notes you can cite, in the terminal."""

@@ -124,7 +124,7 @@ def _meant(typed: str, rows: Sequence[DriftRow], known: Sequence[Folder]) -> lis
             return found
     if not any(os.path.lexists(folder.path / typed) for folder in known):
         there_are = folders_there_are(folder.path for folder in known)
-        raise FolderError(f"{typed!r} is neither an indexed folder nor a path in one.", remedy=there_are)
+        raise FolderError(f"{typed} is neither an indexed folder nor a path in one.", remedy=there_are)
     return []
 
 

@@ -359,10 +359,11 @@ def test_folders_are_listed_added_and_removed(noctuary: Line, tmp_path: Path) ->
     assert noctuary("folders", "add", str(noctuary.notes)).status == exits.DONE
     (only,) = noctuary("folders", "--json").json["folders"]
     assert only["path"] == str(noctuary.notes)
+    assert noctuary("folders", "--json", "add", str(noctuary.notes)).json["path"] == only["path"]
     wrong = noctuary("folders", "remove", str(tmp_path))
     assert wrong.status == exits.ERROR
     assert str(noctuary.notes) in wrong.err
-    assert noctuary("folders", "remove", str(noctuary.notes), "--json").json == {
+    assert noctuary("folders", "--json", "remove", str(noctuary.notes)).json == {
         "removed": str(noctuary.notes)
     }
     assert noctuary("folders", "--json").json == {"folders": []}

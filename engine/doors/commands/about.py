@@ -56,7 +56,10 @@ def config(*, as_example: bool, as_json: bool) -> int:
     Secrets are masked.
     """
     if as_example:
-        output.say(example())
+        if as_json:
+            output.dump({"example": example()})
+        else:
+            output.say(example())
         return exits.DONE
     settings = Settings.load()
     if as_json:

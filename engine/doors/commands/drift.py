@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=parameters.PATH_AS_TYPED, metavar="[PATH]...")
 @click.option("--repair", is_flag=True, help="Queue what mends it, and work that off.")
 @parameters.JSON
 def drift(paths: tuple[str, ...], *, repair: bool, as_json: bool) -> int:

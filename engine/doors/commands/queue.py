@@ -27,20 +27,22 @@ LARGEST_ID = 2**63 - 1
     type=click.Choice([*(str(status) for status in JobStatus), VECTORS]),
     help="Only these; `vectors` lists the passages the model could not embed.",
 )
-@click.option("--filter", "text", default="", metavar="TEXT", help="Only paths or errors that contain this.")
+@click.option(
+    "--filter", "text", type=parameters.TEXT, metavar="TEXT", help="Only paths or errors that contain this."
+)
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most."
 )
 @parameters.JSON
-def jobs(status: str | None, text: str, limit: int, *, as_json: bool) -> int:
+def jobs(status: str | None, text: str | None, limit: int, *, as_json: bool) -> int:
     """Show the job queue, newest first, each error in full."""
 
     async def work(engine: Engine) -> int:
         if status == VECTORS:
-            return await _vectors(engine, text, limit, as_json=as_json)
+            return await _vectors(engine, text or "", limit, as_json=as_json)
         wanted = None if status is None else JobStatus(status)
         counts = await engine.notes.job_counts()
-        found = await engine.notes.jobs(status=wanted, text=text, limit=limit)
+        found = await engine.notes.jobs(status=wanted, text=text or "", limit=limit)
         if as_json:
             output.dump({"counts": counts, "jobs": found})
         else:
