@@ -104,6 +104,15 @@ def test_there_are_exactly_two_commands_to_start_with() -> None:
     assert f"<!-- test command -->\n```sh\n{commands[1]}```" in README
 
 
+def test_the_benchmarks_are_where_it_says() -> None:
+    (command,) = re.findall(r"`python -m (pytest [^`]+)`", README)
+    words = shlex.split(command)
+    assert words[:3] == ["pytest", "-m", "benchmark"]
+    files = list((ROOT / words[-1]).glob("test_*.py"))
+    assert files
+    assert all("pytest.mark.benchmark" in file.read_text(encoding="utf-8") for file in files)
+
+
 def test_the_pictures_are_there() -> None:
     for picture in re.findall(r"\]\((screenshots/[^)]+)\)", README):
         assert (ROOT / picture).is_file(), picture
