@@ -28,6 +28,8 @@ TAIL = 256 * 1024
 """Bytes of the file that are read for what happened before this process: some thousand lines."""
 
 LOGGER = "noctuary"
+LOG_FILE = "noctuary.log"
+"""The file's name in the state folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ class ActivityLog(logging.Handler):
         logger.setLevel(level.upper())
         logger.propagate = False
         logger.addHandler(self)
-        self._earlier = stored(folder / "noctuary.log")
-        self._file = _SharedFile(folder / "noctuary.log", self._tell_once)
+        self._earlier = stored(folder / LOG_FILE)
+        self._file = _SharedFile(folder / LOG_FILE, self._tell_once)
         self._file.setFormatter(_JsonLine())
         logger.addHandler(self._file)
 

@@ -16,11 +16,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.activity import LOG_FILE
 from engine.errors import DatabaseError, ModelError, NoctuaryError, SettingsError
 from engine.settings import Settings, mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from engine import Engine
 
@@ -50,14 +51,24 @@ class Check:
     remedy: str = ""
 
 
-async def examine() -> list[Check]:
-    """Try settings, disk, database, folders, watching and model, in the order in which they depend."""
+async def examine(check_keys: Callable[[Mapping[str, str]], object] | None = None) -> list[Check]:
+    """Try settings, disk, database, folders, watching and model, in the order in which they depend.
+
+    `check_keys` is of the console, which alone knows which keys there are and which may not be shared.
+    """
     try:
         settings = Settings.load()
     except NoctuaryError as error:
         return [_failed("settings", error), _skipped("everything else", "the settings")]
-    checks = [*_settings(settings), _disk(settings)]
-    checks += await _engine(settings)
+    checks = [*_settings(settings), _disk(settings), _state(settings)]
+    if check_keys is not None:
+        checks.insert(1, _keys(settings, check_keys))
+    places = settings.paths.locations()
+    unmade = [name for name in ("data", "state") if not places[name].is_dir()]
+    if unmade:
+        checks.append(_skipped("database and folders", f"the {unmade[0]} folder"))
+    else:
+        checks += await _engine(settings)
     checks.append(await _embedder(settings))
     return checks
 
@@ -94,18 +105,54 @@ def _settings(settings: Settings) -> Iterator[Check]:
         )
 
 
+def _keys(settings: Settings, check_keys: Callable[[Mapping[str, str]], object]) -> Check:
+    try:
+        check_keys(settings.keymap)
+    except SettingsError as error:
+        return _failed("keys", error)
+    changed = len(settings.keymap)
+    return Check("keys", State.OK, f"{changed} changed in config.toml." if changed else "As they come.")
+
+
 def _disk(settings: Settings) -> Check:
     try:
         folder = settings.paths.data
     except NoctuaryError as error:
         return _failed("data folder", error)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return Check("data folder", State.FAIL, f"{folder} cannot be written.", "Give yourself the right to.")
+    if (refused := _unwritable("data folder", folder)) is not None:
+        return refused
     free = shutil.disk_usage(folder).free
     sentence = f"{folder} has {free / 1024**3:.1f} GB free."
     if free < LOW_DISK_BYTES:
         return Check("data folder", State.WARN, sentence, "Free some space: a full disk stops the database.")
     return Check("data folder", State.OK, sentence)
+
+
+def _state(settings: Settings) -> Check:
+    """Whether the log and the history of searches can be kept."""
+    try:
+        folder = settings.paths.state
+    except NoctuaryError as error:
+        return _failed("state folder", error)
+    log = folder / LOG_FILE
+    for path in (folder, *([log] if log.exists() else [])):
+        if (refused := _unwritable("state folder", path)) is not None:
+            return refused
+    return Check("state folder", State.OK, f"{folder} can be written; the log is {log.name} in it.")
+
+
+def _unwritable(name: str, path: Path) -> Check | None:
+    """A failure that names the path and why it cannot be written; None when it can."""
+    needed = os.W_OK | (os.X_OK if path.is_dir() else os.R_OK)
+    if os.access(path, needed):
+        return None
+    return Check(
+        name,
+        State.FAIL,
+        f"{path} cannot be written.",
+        "Give yourself the right to (a file system may be mounted read-only), or name another folder by"
+        f" XDG_{name.partition(' ')[0].upper()}_HOME.",
+    )
 
 
 async def _engine(settings: Settings) -> list[Check]:

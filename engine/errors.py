@@ -63,6 +63,18 @@ class NoteError(NoctuaryError):
     title = "Note"
 
 
+class LogError(NoctuaryError):
+    """The log cannot be read."""
+
+    title = "Log"
+
+
+class RetryError(NoctuaryError):
+    """What is to be tried again is not there, or has not failed."""
+
+    title = "Retry"
+
+
 class ModelError(NoctuaryError):
     """A model cannot be loaded or does not answer."""
 

@@ -46,7 +46,7 @@ class Action:
 
 APP = (
     Action("app.pane-1", "inbox", "Go to the Inbox: what waits for you"),
-    Action("app.pane-2", "search", "Go to Search"),
+    Action("app.pane-2", "search", "Go to the search line"),
     Action("app.pane-3", "jobs", "Go to Jobs: the queue and the embedding backlog"),
     Action("app.pane-4", "drift", "Go to Drift: where index and disk differ"),
     Action("app.pane-5", "lessons", "Lessons come with a later version", palette=False),
@@ -70,7 +70,7 @@ LIST = (
     Action("list.bottom", "bottom", "To the last row", palette=False),
     Action("list.half-down", "half page", "Down half a page", palette=False),
     Action("list.half-up", "half page", "Up half a page", palette=False),
-    Action("list.filter", "filter", "Filter by text; Enter keeps the filter, Esc drops it"),
+    Action("list.filter", "filter", "Filter: Enter keeps it, Esc drops it; in Search, to the search line"),
     Action("list.next-match", "next", "Next row that matches the filter", palette=False),
     Action("list.previous-match", "previous", "Previous row that matches the filter", palette=False),
     Action("list.clear", "clear", "Drop the filter, else the marks", palette=False),

@@ -1,18 +1,58 @@
-"""The terminal as Textual drives it on Linux and macOS, made safe for one that goes away."""
+"""The terminal as Textual drives it on Linux and macOS, made safe for one that goes away or is flooded.
+
+Textual hands each key to the event loop and goes on reading. The loop's own pipe fills with so many, and
+the signal that should end the program finds no room in it (`signal.set_wakeup_fd`) and is lost. So here
+a key is handed over when the loop has taken the one before it; what is not read yet waits in the terminal.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
+from concurrent import futures
+from typing import TYPE_CHECKING
+
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Key
 
 from tui.paste import Parser
+
+if TYPE_CHECKING:
+    from textual.message import Message
 
 # The driver makes its parser itself, by this name; Textual is pinned, and a test on a real terminal holds it.
 setattr(linux_driver, "XTermParser", Parser)  # noqa: B010  a type checker need not believe it
 
+MOST_REPEATS = 200
+"""Times one key counts without a pause: more than anybody means, and done in a fraction of a second."""
+
+PAUSE_SECONDS = 0.01
+"""Between two keys: a key that is held down comes slower than this, a flood faster."""
+
+LOOK_SECONDS = 0.05
+"""Between two looks whether the screen is being left, which the loop waits for while we wait for it."""
+
+
+class Repeats:
+    """Counts how often one key comes without a pause."""
+
+    def __init__(self) -> None:
+        self._key = ""
+        self._times = 0
+
+    def too_many(self, key: str, *, pause: float) -> bool:
+        """Whether this is one too many; `pause` is the time since the key before it."""
+        again = key == self._key and pause < PAUSE_SECONDS
+        self._key, self._times = key, self._times + 1 if again else 1
+        return self._times > MOST_REPEATS
+
 
 class Driver(LinuxDriver):
     """Drops what nobody can see any more, where Textual would wait for ever for room in its queue."""
+
+    _handed_over = 0.0
 
     @property
     def _writes(self) -> bool:
@@ -30,7 +70,22 @@ class Driver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read keys until the app ends; a terminal that went away ends it without a traceback."""
+        self._repeats = Repeats()
         try:
             super().run_input_thread()
         except OSError:
             self._app.call_later(self._app.exit)
+
+    def send_message(self, message: Message) -> None:
+        """Hand over what was read, and wait until the loop has it, unless the screen is being left."""
+        if threading.current_thread() is not self._key_thread:
+            super().send_message(message)
+            return
+        pause = time.monotonic() - self._handed_over  # without the waiting, which is ours
+        if isinstance(message, Key) and self._repeats.too_many(message.key, pause=pause):
+            return
+        if not self.exit_event.is_set():
+            taken = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)  # noqa: SLF001
+            while not self.exit_event.is_set() and not futures.wait([taken], LOOK_SECONDS).done:
+                pass
+        self._handed_over = time.monotonic()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,13 @@ from engine.errors import FolderError
 from engine.settings import Settings
 from engine.settings.paths import expanded
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 @click.command("open")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
-def console(folder: Path | None) -> int:
+@click.argument("folder", required=False, type=click.Path())
+def console(folder: str | None) -> int:
     """Open the console. `noctuary FOLDER` does the same.
 
     FOLDER is added to the folders of notes if it is new.
@@ -35,15 +39,24 @@ def console(folder: Path | None) -> int:
     return asyncio.run(run(settings, chosen))
 
 
-def _checked(folder: Path) -> Path:
+def _checked(folder: str) -> Path:
     """The folder, absolute, before the screen is taken over for one that is not there."""
-    path = expanded(folder).absolute()
+    if not folder:
+        raise FolderError("The name of the folder is empty.", remedy="Name a folder of Markdown files.")
+    path = expanded(Path(folder)).absolute()
     if not path.is_dir():
         state = "is not a folder" if path.exists() else "does not exist"
         raise FolderError(f"{path} {state}.", remedy="Name a folder of Markdown files.")
     return path
 
 
+def check_keys(overrides: Mapping[str, str]) -> None:
+    """Whether the console could open with these keys; else it raises SettingsError."""
+    from tui.keymap import Keymap
+
+    Keymap(overrides)
+
+
 def main() -> None:
     """Run the command line with the console among its commands."""
-    cli.main(console)
+    cli.main(console, check_keys)

@@ -21,7 +21,7 @@ from engine.errors import NoctuaryError
 from engine.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # Command name to the module that holds it, in the order of the help.
 COMMANDS = {
@@ -57,6 +57,8 @@ class Doors(click.Group):
     """A group that imports a command when it is called, and opens the console on a bare folder."""
 
     console: click.Command | None = None
+    check_keys: Callable[[Mapping[str, str]], object] | None = None
+    """The console's look at the keys of the settings, which `doctor` borrows; it raises SettingsError."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The console first, then the commands in their order."""
@@ -102,7 +104,8 @@ class Doors(click.Group):
 
 
 def _names_a_folder(word: str) -> bool:
-    return os.sep in word or word.startswith((".", "~")) or Path(word).exists()
+    # Path("") is the working folder, and exists.
+    return bool(word) and (os.sep in word or word.startswith((".", "~")) or Path(word).exists())
 
 
 def _meant(word: str) -> str:
@@ -114,7 +117,8 @@ def _meant(word: str) -> str:
 @click.group(
     cls=Doors,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="`noctuary FOLDER` opens the console on a folder. Every command explains itself with --help.",
+    epilog="`noctuary FOLDER` opens the console on a folder. Every command explains itself with --help. "
+    "With --json, standard output holds JSON and nothing else; errors and remarks go to standard error.",
 )
 def group() -> None:
     """Notes you can cite, in the terminal."""
@@ -149,7 +153,10 @@ def _help_hint(error: click.ClickException) -> str:
     return f"`{path} --help` explains."
 
 
-def main(console: click.Command | None = None) -> None:
+def main(
+    console: click.Command | None = None, check_keys: Callable[[Mapping[str, str]], object] | None = None
+) -> None:
     """The process: run the command line and exit with its status."""
     crash.install()
+    group.check_keys = check_keys
     sys.exit(run(console=console))

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from engine.text.safe import visible
+from engine.text.safe import spelt, visible
 
 
 def prepare_streams() -> None:
@@ -54,7 +54,11 @@ def dump_line(value: object) -> None:
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - the JSON types have no name of their own
-    """A value of the engine as JSON types: dataclasses as objects, paths and times as text."""
+    r"""A value of the engine as JSON types: dataclasses as objects, paths and times as text.
+
+    A file name that is not UTF-8 is spelt as it is shown, `\xff` for a byte: half of a surrogate pair is
+    legal in JSON, and half of its readers refuse it.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, bool | int | float) or value is None:
@@ -62,10 +66,10 @@ def plain(value: object) -> Any:  # noqa: ANN401 - the JSON types have no name o
     if dataclasses.is_dataclass(value):
         value = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {spelt(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    return value.isoformat() if isinstance(value, datetime) else spelt(str(value))
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:

@@ -1,4 +1,8 @@
-"""What several commands take: paths that are made absolute at once, and `--json`."""
+"""What several commands take: paths that are made absolute at once, texts, and `--json`.
+
+An empty one is an error everywhere: it comes of a variable that is not set, and neither "everything" nor
+"the working folder" is what was meant then.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,27 @@ class AbsolutePath(click.Path):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """The path that the text names."""
-        del param, ctx
+        if not str(value):
+            self.fail(EMPTY, param, ctx)
         return expanded(Path(str(value))).absolute()
 
 
+class Given(click.types.StringParamType):
+    """A text that is not empty; with `blank` it may be blank, as a file's name may."""
+
+    def __init__(self, *, blank: bool = False) -> None:
+        self._blank = blank
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as it was given."""
+        text = str(super().convert(value, param, ctx))
+        if not (text if self._blank else text.strip()):
+            self.fail(EMPTY, param, ctx)
+        return text
+
+
+EMPTY = "it is empty. Give it a value or leave it out."
 PATH = AbsolutePath()
+PATH_AS_TYPED = Given(blank=True)
+TEXT = Given()
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")

@@ -9,8 +9,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine.errors import FolderError
-from engine.notes import citations, disk, drift, failures, folders, jobs
+from engine.notes import citations, drift, failures, folders, jobs, named
 from engine.notes.embedders import EMBEDDER, Embedders
 from engine.notes.model import (
     Citation,
@@ -23,7 +22,6 @@ from engine.notes.model import (
     Job,
     JobCounts,
     JobId,
-    JobKind,
     JobStatus,
     Mode,
     NotesStatus,
@@ -36,7 +34,6 @@ from engine.notes.standing import Standing
 from engine.notes.tally import Tally, index_counts
 from engine.notes.waking import wake_on
 from engine.notes.watchers import recorded
-from engine.settings.paths import expanded, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -161,9 +158,15 @@ class Notes:
         async with self._database.connection() as connection:
             return await jobs.counts(connection)
 
-    async def retry(self, ids: Sequence[JobId] | None = None) -> int:
-        """Queue failed jobs again; without ids all of them, and passages the model failed on."""
+    async def retry(self, ids: Sequence[JobId] | None = None, *, strict: bool = False) -> int:
+        """Queue failed jobs again; without ids all of them, and passages the model failed on.
+
+        Raises:
+            RetryError: with `strict`, when one of them is no failed job; nothing is queued then.
+        """
         async with self._database.transaction() as connection:
+            if strict:
+                await jobs.require_failed(connection, ids or ())
             count = await jobs.retry(connection, ids)
             if ids is None:
                 count += await failures.retry(connection)
@@ -179,9 +182,15 @@ class Notes:
         async with self._database.connection() as connection:
             return await failures.count(connection, self._model())
 
-    async def retry_passages(self, ids: Sequence[PassageId] | None = None) -> int:
-        """Let the model try again what it could not embed (None: all). Returns how many."""
+    async def retry_passages(self, ids: Sequence[PassageId] | None = None, *, strict: bool = False) -> int:
+        """Let the model try again what it could not embed (None: all). Returns how many.
+
+        Raises:
+            RetryError: with `strict`, when it did not fail on one of them; nothing is tried then.
+        """
         async with self._database.transaction() as connection:
+            if strict:
+                await failures.require_failed(connection, ids or ())
             return await failures.retry(connection, ids)
 
     async def index_all(self, folder: FolderId | None = None) -> int:
@@ -198,37 +207,21 @@ class Notes:
         """Queue one note, or what differs below one folder. Returns the jobs queued.
 
         Raises:
-            FolderError: the path lies in no indexed folder, or is none.
+            FolderError: the path lies in no indexed folder, is none, or nothing that is indexed.
         """
-        wanted = expanded(path).absolute()
-        whole, placed = real(wanted), real(wanted.parent) / wanted.name
-        for folder in await self.folders():
-            if whole == folder.path:
-                return await self._ingest(folder, "")
-            if placed.is_relative_to(folder.path):
-                return await self._ingest(folder, placed.relative_to(folder.path).as_posix())
-        raise FolderError(
-            f"{path} lies in no indexed folder.", remedy="Add its folder first: noctuary folders add FOLDER."
-        )
-
-    async def _ingest(self, folder: Folder, relative: str) -> int:
-        target = folder.path / relative
-        if target.is_dir() or (not target.exists() and not disk.is_note(target.name)):
-            return (await drift.reconcile(self._database, folder, relative))[1]
-        if not disk.nameable(relative):
-            raise FolderError(f"The index cannot hold the name of {target}.", remedy="Rename it.")
-        try:
-            wanted = jobs.Wanted(JobKind.INGEST_PATH, relative, disk.written_ns(target.stat()))
-        except OSError:
-            wanted = jobs.Wanted(JobKind.DELETE_PATH, relative)
-        async with self._database.transaction() as connection:
-            return await jobs.enqueue(connection, folder.id, [wanted], confirmed=True)
+        return await named.ingest(self._database, path, await self.folders())
 
     # Drift
 
-    async def drift(self) -> DriftReport:
-        """Survey every folder now and report; nothing is queued."""
-        return await self._standing.look(await self.folders())
+    async def drift(self, paths: Sequence[str] = ()) -> DriftReport:
+        """Survey every folder now and report, with `paths` only what lies at or below them.
+
+        Raises:
+            FolderError: one of the paths is neither an indexed folder nor a path in one.
+        """
+        known = await self.folders()
+        report = await self._standing.look(known)
+        return await asyncio.to_thread(named.narrowed, report, paths, known) if paths else report
 
     @property
     def last_drift(self) -> DriftReport | None:

@@ -23,18 +23,16 @@ note of its own may stand in any long line."""
 def freshness(citation: Citation) -> Freshness:
     """Whether the cited text still stands at the cited lines of its file."""
     lines = _lines(citation)
-    if lines is None:
-        return Freshness(FreshnessState.GONE)
-    return _compare(citation, lines)
+    return Freshness(lines) if isinstance(lines, FreshnessState) else _compare(citation, lines)
 
 
 def preview(citation: Citation, context: int) -> Preview:
     """The cited lines with up to `context` lines before and after, following a passage that moved."""
     lines = _lines(citation)
-    if lines is None:
+    if isinstance(lines, FreshnessState):
         text = tuple(split_lines(citation.text))
         span = (citation.line_start, citation.line_start + len(text) - 1)
-        return Preview(citation.line_start, text, span, Freshness(FreshnessState.GONE))
+        return Preview(citation.line_start, text, span, Freshness(lines))
     fresh = _compare(citation, lines)
     start, end = fresh.line_start or citation.line_start, fresh.line_end or citation.line_end
     start, end = min(start, max(1, len(lines))), min(end, max(1, len(lines)))
@@ -42,12 +40,13 @@ def preview(citation: Citation, context: int) -> Preview:
     return Preview(first, tuple(lines[first - 1 : end + context]), (start, end), fresh)
 
 
-def _lines(citation: Citation) -> list[str] | None:
+def _lines(citation: Citation) -> list[str] | FreshnessState:
+    """The lines of the file; in their place what holds of every citation of a file that has none."""
     try:
         reading = disk.read(citation.file)
-        return None if reading is None else split_lines(decode(reading.raw))
-    except NoteError:
-        return None
+        return FreshnessState.GONE if reading is None else split_lines(decode(reading.raw))
+    except NoteError:  # there, and no text any more, or none that we may see: not what was indexed
+        return FreshnessState.CHANGED
 
 
 def _compare(citation: Citation, lines: list[str]) -> Freshness:

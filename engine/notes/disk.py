@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.errors import NoteError
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +95,7 @@ def listing(root: Path, below: str = "") -> Listing:
     """
     found = Listing()
     ignored = Ignored(root)
-    if below and (hidden(below) or through_link(root, below) or ignored.folder_is_out(below)):
+    if below and _out(root, below, ignored):
         return found
     pending = [below]
     while pending:
@@ -114,7 +115,7 @@ def _list_one(root: Path, relative: str, ignored: Ignored, found: Listing, pendi
     except NotADirectoryError:
         return
     except OSError as error:
-        found.unreadable[_shown(relative)] = error.strerror or str(error)
+        found.unreadable[spelt(relative)] = error.strerror or str(error)
         return
     if any(child.name == ".gitignore" for child in children):
         ignored.read(relative)
@@ -129,9 +130,9 @@ def _take(child: os.DirEntry[str], path: str, ignored: Ignored, found: Listing, 
     except FileNotFoundError:
         return  # gone since the folder was read, or a link to nothing
     except UnicodeEncodeError:
-        found.unreadable[_shown(path)] = "its name is not UTF-8; rename it"
+        found.unreadable[spelt(path)] = "its name is not UTF-8; rename it"
     except OSError as error:
-        found.unreadable[_shown(path)] = error.strerror or str(error)
+        found.unreadable[spelt(path)] = error.strerror or str(error)
 
 
 def _look_at(
@@ -149,10 +150,6 @@ def _look_at(
             found.unreadable[path] = f"its path has {length:,} bytes; at most {MAX_PATH_BYTES:,} are indexed"
         else:
             found.files[path] = stamp_of(status)
-
-
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def nameable(path: str) -> bool:
@@ -270,6 +267,15 @@ def excluded(root: Path, path: str) -> bool:
         return True
     ignored = Ignored(root)
     return ignored.folder_is_out(folder) or ignored.is_out(path, folder=False)
+
+
+def excluded_folder(root: Path, path: str) -> bool:
+    """Whether a folder is out, and with it all its notes: hidden, below a link, or ignored."""
+    return _out(root, path, Ignored(root))
+
+
+def _out(root: Path, path: str, ignored: Ignored) -> bool:
+    return hidden(path) or through_link(root, path) or ignored.folder_is_out(path)
 
 
 def read(path: Path, *, growing: bool = False) -> Reading | None:

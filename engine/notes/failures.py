@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import RetryError
 from engine.notes.model import FailedPassage, PassageId
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +43,7 @@ async def listing(
     connection: AsyncConnection, model: int | None, *, text: str, limit: int
 ) -> list[FailedPassage]:
     """Each at the place where it stands, by path; `text` is looked for in the path and the error."""
-    values = {"model": model, "text": text.replace("\0", ""), "limit": limit}
+    values = {"model": model, "text": spelt(text).replace("\0", ""), "limit": limit}
     cursor = await connection.execute(_LIST, values)
     return [
         FailedPassage(PassageId(row[0]), Path(row[1]), row[2], row[3], row[4], row[5])
@@ -54,6 +56,23 @@ async def count(connection: AsyncConnection, model: int | None) -> int:
     cursor = await connection.execute(_COUNT, (model,))
     row = await cursor.fetchone()
     return row[0] if row else 0
+
+
+async def require_failed(connection: AsyncConnection, ids: Sequence[PassageId]) -> None:
+    """Make sure that each of these is a passage the model could not embed.
+
+    Raises:
+        RetryError: some are not; it names every one of them.
+    """
+    cursor = await connection.execute(
+        "SELECT passage FROM embedding WHERE state = 'failed' AND passage = ANY(%s)", (list(ids),)
+    )
+    known = {row[0] for row in await cursor.fetchall()}
+    wrong = [
+        f"The model did not fail on a passage {each}." for each in dict.fromkeys(ids) if each not in known
+    ]
+    if wrong:
+        raise RetryError(" ".join(wrong), remedy="`noctuary jobs --status vectors` lists those it failed on.")
 
 
 async def retry(connection: AsyncConnection, ids: Sequence[PassageId] | None = None) -> int:

@@ -39,7 +39,7 @@ def checked(path: Path) -> Path:
         next(resolved.iterdir(), None)
     except UnicodeEncodeError as error:
         raise FolderError(
-            f"The name of folder {str(path)!r} is not UTF-8.", remedy="Rename it, then add it again."
+            f"The name of folder {path} is not UTF-8.", remedy="Rename it, then add it again."
         ) from error
     except FileNotFoundError as error:
         raise FolderError(f"The folder {path} does not exist.", remedy="Check its spelling.") from error

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.database.bulk import as_json
+from engine.errors import RetryError
 from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -311,6 +313,23 @@ async def retry(connection: AsyncConnection, ids: Sequence[JobId] | None = None)
     return cursor.rowcount
 
 
+async def require_failed(connection: AsyncConnection, ids: Sequence[JobId]) -> None:
+    """Make sure that each of these is a failed job.
+
+    Raises:
+        RetryError: some are not; it names every one of them.
+    """
+    cursor = await connection.execute("SELECT id, status FROM job WHERE id = ANY(%s)", (list(ids),))
+    known: dict[JobId, str] = dict(await cursor.fetchall())
+    wrong = [
+        f"Job {each} has not failed: it is {known[each]}." if each in known else f"There is no job {each}."
+        for each in dict.fromkeys(ids)
+        if known.get(each) != JobStatus.FAILED
+    ]
+    if wrong:
+        raise RetryError(" ".join(wrong), remedy="`noctuary jobs --status failed` lists those that failed.")
+
+
 async def listing(
     connection: AsyncConnection, *, status: JobStatus | None, text: str, limit: int, offset: int
 ) -> list[Job]:
@@ -319,7 +338,7 @@ async def listing(
         _LIST,
         {
             "status": None if status is None else str(status),
-            "text": text.replace("\0", ""),
+            "text": spelt(text).replace("\0", ""),
             "limit": limit,
             "offset": offset,
         },

@@ -305,7 +305,8 @@ class Preview:
     """Lines of a file around a cited span, as they are on the disk now.
 
     `first_line` is the 1-based number of `lines[0]`; `span` is the cited range (inclusive) in line
-    numbers; it follows a moved passage. When the file is gone, `lines` is the indexed text.
+    numbers; it follows a moved passage. When the file is gone or no text any more, `lines` is the
+    indexed text.
     """
 
     first_line: int

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from engine.database.bulk import array, every
 from engine.errors import QueryError
+from engine.notes.disk import nameable
+from engine.notes.named import folders_there_are
 from engine.settings.paths import real
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +77,7 @@ class Scopes:
         and all below it, `**` for any folders. `heading` is a part of any heading above the passage.
 
         Raises:
-            QueryError: the folder is not indexed or the glob is no pattern.
+            QueryError: nothing is indexed in the folder, or the glob is no pattern.
         """
         if folder is None and path_glob is None and heading is None:
             return EVERYTHING
@@ -83,7 +86,9 @@ class Scopes:
         if path_glob is not None:
             places["files"] = await self._files(connection, places, path_glob)
         statement = _PASSAGES if heading is None else _PASSAGES + _BY_HEADING
-        cursor = await connection.execute(statement, {**places, "heading": (heading or "").replace("\0", "")})
+        cursor = await connection.execute(
+            statement, {**places, "heading": spelt(heading or "").replace("\0", "")}
+        )
         row = await cursor.fetchone()
         return Scope(places, await asyncio.to_thread(_distinct, row[0] if row else None))
 
@@ -130,9 +135,18 @@ async def _root_of(connection: AsyncConnection, folder: Path) -> tuple[int, str]
     for identity, path in known:
         if wanted.is_relative_to(path):
             below = wanted.relative_to(path).as_posix()
-            return identity, "" if below == "." else below
-    names = ", ".join(path for _, path in known) or "none"
-    raise QueryError(f"The folder {folder} is not indexed.", remedy=f"Indexed folders: {names}.")
+            if below == ".":
+                return identity, ""
+            if nameable(below) and await _holds_notes(connection, identity, below):
+                return identity, below
+            raise QueryError(f"Nothing is indexed in the folder {folder}.", remedy="Check its spelling.")
+    names = folders_there_are(path for _, path in known)
+    raise QueryError(f"The folder {folder} is not indexed.", remedy=names)
+
+
+async def _holds_notes(connection: AsyncConnection, root: int, below: str) -> bool:
+    cursor = await connection.execute(_STATE, {"root": root, "below": below + "/"})
+    return bool((await cursor.fetchone() or (0,))[0])
 
 
 def _matching(rows: Sequence[tuple[int, str]], path_glob: str) -> list[int]:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from engine.errors import SettingsError
 
 from . import parsing, sources
+from .keys import refuse_unknown
 from .parsing import mask
 from .paths import Paths
 
@@ -40,11 +41,15 @@ class _Spec:
     plain: bool = False
     fallbacks: tuple[str, ...] = ()
     later: bool = False
+    unset: str = ""
+    """What holds when nothing is given, where the default does not tell by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting for `noctuary config`. `value` is text in which secrets are masked."""
+    """One setting for `noctuary config`. `value` is what holds, `default` what would if nothing were
+    given: both as text in which secrets are masked.
+    """
 
     name: str
     variable: str
@@ -52,6 +57,7 @@ class SettingRow:
     source: str
     doc: str
     later: bool = False
+    default: str = ""
 
 
 def _setting(
@@ -63,9 +69,10 @@ def _setting(
     plain: bool = False,
     fallbacks: tuple[str, ...] = (),
     later: bool = False,
+    unset: str = "",
 ) -> T:
     """A field whose metadata is its documentation."""
-    spec = _Spec(doc, expected, parse, plain, fallbacks, later)
+    spec = _Spec(doc, expected, parse, plain, fallbacks, later, unset)
     return field(default=default, metadata={_SPEC: spec})
 
 
@@ -80,6 +87,7 @@ class Settings:
         "The PostgreSQL server (15 or later, pgvector 0.7 or later). Unset or `embedded`: a server of "
         "our own, kept in the data folder.",
         plain=True,
+        unset=parsing.EMBEDDED,
     )
     corpus_path: tuple[Path, ...] = _setting(
         (),
@@ -101,6 +109,7 @@ class Settings:
         "the name of a model that the provider has, or unset",
         "The model of the provider. Unset: the provider's own default.",
         plain=True,
+        unset=BUNDLED_MODEL,
     )
     ollama_url: str = _setting(
         "http://localhost:11434",
@@ -122,6 +131,7 @@ class Settings:
         "a number from 0 (the same) to 2 (opposite)",
         "The largest cosine distance at which a passage still answers. Unset: the model's own distance.",
         plain=True,
+        unset="the model's own",
     )
     watch: str = _setting(
         "auto",
@@ -153,6 +163,7 @@ class Settings:
         "a command such as vim, or code --wait",
         "The editor that opens a citation. Unset: $VISUAL, then $EDITOR, then vi or nano.",
         fallbacks=("VISUAL", "EDITOR"),
+        unset="$VISUAL, $EDITOR, vi or nano",
     )
     log_level: str = _setting(
         "info",
@@ -193,6 +204,8 @@ class Settings:
         paths = Paths.of(env)
         layers = sources.read(_names(), env, cwd, paths.config_file)
         values: dict[str, Any] = {name: _parsed(name, raw) for name, raw in layers.values.items()}
+        if "keys" in values:
+            refuse_unknown(values["keys"], layers.values["keys"].source)
         return cls(
             **values,
             paths=paths,
@@ -212,16 +225,22 @@ class Settings:
 
     def rows(self) -> list[SettingRow]:
         """Every setting with its value and source, secrets masked; then what a later version reads."""
-        own = [
-            SettingRow(
-                name, variable(name), _shown(getattr(self, name)), self.source(name), spec.doc, spec.later
-            )
-            for name, spec in _SPECS.items()
-        ]
+        own = [self._row(name, spec) for name, spec in _SPECS.items()]
         doc = "Arrives with a later version."
         return own + [
             SettingRow(name.lower(), name, "***", at, doc, later=True) for name, at in self.later.items()
         ]
+
+    def _row(self, name: str, spec: _Spec) -> SettingRow:
+        default = spec.unset or _shown(_default(name))
+        value = _shown(getattr(self, name)) or (self._editor_found() if name == "editor" else default)
+        return SettingRow(name, variable(name), value, self.source(name), spec.doc, spec.later, default)
+
+    def _editor_found(self) -> str:
+        try:
+            return " ".join(self.editor_command())
+        except SettingsError:
+            return "none is installed"
 
     @cached_property
     def cautions(self) -> tuple[str, ...]:
@@ -293,6 +312,10 @@ def _parsed(name: str, raw: sources.Raw) -> object:
             remedy=f"Expected: {spec.expected}.",
         ) from error
     return MappingProxyType(value) if isinstance(value, dict) else value
+
+
+def _default(name: str) -> object:
+    return getattr(Settings, name, None)  # a table has no default of the class, and none to show
 
 
 def _shown(value: object) -> str:

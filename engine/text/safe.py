@@ -30,11 +30,12 @@ _UNSAFE = {
     (False, True): re.compile(f"[\n{_UNSAFE_BUT_LINES}]"),
     (False, False): re.compile(f"[\t\n{_UNSAFE_BUT_LINES}]"),
 }
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) -> str:
-    """The text with everything that would steer a terminal shown as a symbol: ␛ for an escape character,
-    ⟦U+202E⟧ for an override of direction, a C1 control, a line separator or half of a surrogate pair.
+    r"""The text with everything that would steer a terminal shown as a symbol: ␛ for an escape character,
+    ⟦U+202E⟧ for an override of direction, a C1 control or a line separator; surrogates as in `spelt`.
 
     Newlines and tabs stay unless told otherwise. A text without such characters comes back as it is, and
     so does a text that went through here before.
@@ -43,5 +44,19 @@ def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) ->
     return pattern.sub(_symbol, text) if pattern.search(text) else text
 
 
+def spelt(text: str) -> str:
+    r"""The text as UTF-8 can hold it. A byte of a file name that is not UTF-8, which Python keeps as half of
+    a surrogate pair, becomes `\xff`: so a shell reads it in `$'…'`.
+    """
+    return _SURROGATES.sub(_spelt, text)
+
+
+def _spelt(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+
+
 def _symbol(match: re.Match[str]) -> str:
+    if "\ud800" <= match[0] <= "\udfff":
+        return _spelt(match)
     return _SYMBOLS.get(match[0]) or f"\u27e6U+{ord(match[0]):04X}\u27e7"

@@ -184,7 +184,10 @@ def test_jobs_lists_the_passages_without_a_vector_and_retry_takes_them(
     assert (listed["failed"], passage["id"], passage["error"]) == (1, 1, "too \x1b odd")
     said = noctuary("jobs", "--status", "vectors").out
     assert f"1: {passage['path']}:L{passage['line_start']}-L{passage['line_end']}: too ␛ odd\n" in said
-    assert "None of these" in noctuary("retry", "--vectors", "99", "--json").err
+    unknown = noctuary("retry", "--vectors", "1", "99", "--json")
+    assert (unknown.status, unknown.out) == (exits.ERROR, "")
+    assert unknown.err.startswith("Retry: The model did not fail on a passage 99.")
+    assert noctuary("jobs", "--status", "vectors", "--json").json["failed"] == 1, "nothing was tried"
     assert noctuary("retry", "--vectors", "1", "--json").json["queued"] <= 1
     assert noctuary("jobs", "--status", "vectors", "--json").json["passages"] == []
 
@@ -216,10 +219,17 @@ def test_jobs_shows_failures_in_full_and_retry_mends_them(noctuary: Line) -> Non
     assert failed["jobs"][0]["error"] in noctuary("jobs", "--status", "failed").out
     assert noctuary("jobs", "--filter", "no-such-path", "--json").json["jobs"] == []
     assert len(noctuary("jobs", "--limit", "2", "--json").json["jobs"]) == 2
+    mixed = noctuary("retry", str(failed["jobs"][0]["id"]), "99999")
+    assert (mixed.status, mixed.out) == (exits.ERROR, "")
+    assert noctuary("jobs", "--json").json["counts"]["pending"] == 0, "nothing was queued"
     noctuary.write("bad.md", "mended osprey\n")
     assert noctuary("retry", str(failed["jobs"][0]["id"]), "--json").json["queued"] == 1
     assert noctuary.search("osprey").status == exits.DONE
-    assert "None of these" in noctuary("retry", "1").err
+    done = failed["jobs"][0]["id"]
+    wrong = noctuary("retry", str(done), "99999", "--json")
+    assert (wrong.status, wrong.out) == (exits.ERROR, "")
+    assert wrong.err.startswith(f"Retry: Job {done} has not failed: it is done. There is no job 99999. `noc")
+    assert wrong.err.count("\n") == 1
 
 
 def test_drift_shows_causes_and_repair_mends_all_or_some(noctuary: Line) -> None:
@@ -248,6 +258,61 @@ def test_drift_of_some_paths_counts_those_and_says_once_what_is_kept(noctuary: L
     assert "changed" not in noctuary("drift", "new.md").out
     noctuary.notes.rename(noctuary.notes.with_name("elsewhere"))
     assert noctuary("drift").out.count("kept") == 1
+
+
+def test_drift_takes_paths_of_the_list_and_of_the_disk_and_what_lies_below(
+    noctuary: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noctuary.index()
+    noctuary.write("work/new.md", "kingfisher\n")
+    (noctuary.notes / "work/plan.md").unlink()
+    monkeypatch.chdir(noctuary.notes / "work")
+    both = {"work/new.md", "work/plan.md"}
+    for named, expected in (
+        ("work", both),
+        (str(noctuary.notes), both),
+        (".", both),
+        ("work/plan.md", {"work/plan.md"}),
+        (str(noctuary.notes / "work/new.md"), {"work/new.md"}),
+        ("new.md", {"work/new.md"}),
+        ("log.md", set()),
+    ):
+        found = noctuary("drift", named, "--json")
+        assert found.status == exits.DONE
+        assert {row["path"] for row in found.json["rows"]} == expected, named
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("drift", "/nope"),
+        ("drift", "--repair", "/nope"),
+        ("drift", "--json", "nope.md"),
+        ("drift", "work/plan.md", "nope.md"),
+        ("ingest", "--path", "/nope/a.md"),
+        ("search", "heron", "--folder", "/nope"),
+        ("folders", "remove", "/nope"),
+    ],
+)
+def test_a_path_that_names_nothing_is_an_error_with_the_folders_there_are(
+    noctuary: Line, arguments: tuple[str, ...]
+) -> None:
+    noctuary.index()
+    refused = noctuary(*arguments)
+    assert (refused.status, refused.out) == (exits.ERROR, "")
+    assert "nope" in refused.err
+    assert str(noctuary.notes) in refused.err
+    assert refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", ["nope.md", "nope", "picture.png", ".hidden/a.md"])
+def test_ingest_of_what_would_not_be_indexed_says_so(noctuary: Line, path: str) -> None:
+    noctuary.index()
+    noctuary.write("picture.png", "heron")
+    noctuary.write(".hidden/a.md", "heron")
+    refused = noctuary("ingest", "--path", str(noctuary.notes / path))
+    assert (refused.status, refused.out) == (exits.ERROR, "")
+    assert f"{noctuary.notes / path} is " in refused.err
 
 
 def test_what_failed_or_was_kept_away_is_status_2_and_told(
@@ -294,10 +359,11 @@ def test_folders_are_listed_added_and_removed(noctuary: Line, tmp_path: Path) ->
     assert noctuary("folders", "add", str(noctuary.notes)).status == exits.DONE
     (only,) = noctuary("folders", "--json").json["folders"]
     assert only["path"] == str(noctuary.notes)
+    assert noctuary("folders", "--json", "add", str(noctuary.notes)).json["path"] == only["path"]
     wrong = noctuary("folders", "remove", str(tmp_path))
     assert wrong.status == exits.ERROR
     assert str(noctuary.notes) in wrong.err
-    assert noctuary("folders", "remove", str(noctuary.notes), "--json").json == {
+    assert noctuary("folders", "--json", "remove", str(noctuary.notes)).json == {
         "removed": str(noctuary.notes)
     }
     assert noctuary("folders", "--json").json == {"folders": []}
@@ -355,6 +421,18 @@ def test_doctor_names_what_is_broken_and_goes_on(noctuary: Line, monkeypatch: py
     assert "warn  editor: no-such-editor is not installed." in checked.out
     assert "ok    model: " in checked.out
     assert "hunter2" not in checked.out + checked.err
+
+
+def test_doctor_names_the_state_folder_that_cannot_be_made_once(noctuary: Line, tmp_path: Path) -> None:
+    (tmp_path / "xdg").mkdir()
+    (tmp_path / "xdg/state").write_text("in the way")
+    checked = noctuary("doctor", "--json")
+    assert checked.status == exits.ERROR
+    failed = [check for check in checked.json["checks"] if check["state"] == "fail"]
+    assert [check["name"] for check in failed] == ["state folder"]
+    assert str(tmp_path / "xdg/state/noctuary") in failed[0]["sentence"]
+    assert failed[0]["remedy"]
+    assert "Not tried: it needs the state folder." in noctuary("doctor").out
 
 
 def test_a_database_that_is_not_there_is_one_sentence(

@@ -114,7 +114,8 @@ def test_a_signal_ends_a_worker_in_order_and_without_a_word(
     process = shell.start("worker")
     until(connected(server, database_url, "noctuary worker"))
     process.send_signal(number)
-    _, err = process.communicate(timeout=SECONDS)
+    out, err = process.communicate(timeout=SECONDS)
+    assert out.startswith("Working off the queue. Ctrl+C ends it.\n")
     assert process.returncode == status
     assert err.strip() == ""
     until(lambda: not connected(server, database_url, "noctuary worker")())
@@ -123,9 +124,10 @@ def test_a_signal_ends_a_worker_in_order_and_without_a_word(
 def test_watch_follows_the_disk_until_it_is_stopped(shell: Shell, notes: Path) -> None:
     process = shell.start("watch", "--path", str(notes), "--json")
     assert process.stdout is not None
-    wanted = 1
+    wanted, begun = 1, False
     for line in process.stdout:
         news = json.loads(line)
+        begun = begun or news == {"watching": [str(notes)], "working": True}
         done = news.get("jobs", {}).get("done", 0)
         if done >= wanted == 1:
             wanted = 2
@@ -135,7 +137,44 @@ def test_watch_follows_the_disk_until_it_is_stopped(shell: Shell, notes: Path) -
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=SECONDS)
     assert (process.returncode, err.strip()) == (exits.INTERRUPTED, "")
+    assert begun
     assert shell.run("search", "kingfisher", "--mode", "keyword").stdout.startswith("b.md:L1-L1\n")
+
+
+@pytest.mark.parametrize("path", [True, False])
+def test_watch_says_at_once_what_it_watches(shell: Shell, notes: Path, path: bool) -> None:
+    process = shell.start("watch", "--no-work", *(["--path", str(notes)] if path else []))
+    assert process.stdout is not None
+    lines = iter(process.stdout)
+    said = next(line for line in lines if "Ctrl+C" in line)
+    assert ("No folder of notes yet; one that `noctuary folders add FOLDER`" in said) is not path
+    assert (f"Watching {notes}. Jobs are only queued." in said) is path
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=SECONDS)
+
+
+def test_names_that_are_not_utf8_are_shown_readably_in_any_encoding(shell: Shell, notes: Path) -> None:
+    (notes / os.fsdecode(b"b\xffad.md")).write_text("heron")
+    (notes / os.fsdecode(b"\xfedir")).mkdir()
+    assert shell.run("index", str(notes), "--no-embed").returncode == exits.DONE
+    for encoding in ("utf-8", "ascii:strict"):
+        shell.env["PYTHONIOENCODING"] = encoding
+        shown = shell.run("drift")
+        assert "not indexed  b\\xffad.md  cannot be read: its name is not UTF-8" in shown.stdout, shown
+        (row,) = json.loads(shell.run("drift", "--json").stdout)["rows"]
+        assert row["path"].encode().decode("unicode_escape").encode("latin-1") == b"b\xffad.md"
+        for arguments in (
+            ("ingest", "--path", os.fsdecode(os.fsencode(notes) + b"/b\xffad.md")),
+            ("index", os.fsdecode(os.fsencode(notes) + b"/\xfedir")),
+            ("drift", os.fsdecode(b"/nope\xff")),
+            ("search", "heron", "--folder", os.fsdecode(b"/nope\xff")),
+            (os.fsdecode(b"nope\xff"),),
+        ):
+            refused = shell.run(*arguments)
+            assert (refused.returncode, refused.stdout) == (exits.ERROR, ""), refused
+            assert "\\xf" in refused.stderr, refused
+            assert "udc" not in refused.stderr
+            assert "Fault" not in refused.stderr
 
 
 def test_a_reader_that_goes_away_is_no_fault(shell: Shell) -> None:
@@ -222,6 +261,27 @@ def test_a_terminal_without_unicode_shows_escapes_and_no_fault(shell: Shell, not
     found = shell.run("search", "heron", "--k", "5", "--mode", "keyword")
     assert found.returncode == exits.DONE, found.stderr
     assert "\\u65e5" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('app.help = "y"', "The key 'y' is given to both 'app.help' and 'list.copy'."),
+        ('list.copy = "ctrl+nosuchkey"', "'ctrl+nosuchkey', given to 'list.copy', is no key."),
+        ('list.cpoy = "y"', "There is no action 'list.cpoy'"),
+    ],
+)
+def test_the_doctor_finds_keys_with_which_the_console_would_not_open(
+    shell: Shell, tmp_path: Path, line: str, told: str
+) -> None:
+    config = tmp_path / "xdg" / "config" / "noctuary" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"[keys]\n{line}\n")
+    done = shell.run("doctor", "--json")
+    assert done.returncode == exits.ERROR
+    (failed,) = [check for check in json.loads(done.stdout)["checks"] if check["state"] == "fail"]
+    assert failed["sentence"].startswith(told)
+    assert failed["remedy"]
 
 
 def test_the_console_names_a_folder_that_is_not_there_before_it_takes_the_screen(shell: Shell) -> None:

@@ -34,8 +34,10 @@ async def test_gitignore_files_hold_below_them_and_the_nearest_decides(vault: Va
         vault.write(path, "x\n")
     await vault.index()
     assert sorted(await vault.in_index()) == sorted(kept)
-    for path in out:  # named by hand, they are out all the same
-        await vault.notes.ingest(vault.root / path)
+    for path in [*out, "drafts"]:  # named by hand, they are out all the same
+        with pytest.raises(FolderError, match="is not indexed: it is hidden, ignored"):
+            await vault.notes.ingest(vault.root / path)
+    await vault.enqueue(*out)
     await vault.notes.work_until_idle(embed=False)
     assert sorted(await vault.in_index()) == sorted(kept)
 
@@ -78,7 +80,7 @@ async def test_a_named_pipe_holds_nobody_up(vault: Vault, name: str) -> None:
     os.mkfifo(vault.root / name)
     vault.write("a.md", "x\n")
     await vault.index()
-    await vault.notes.ingest(vault.root / name)
+    await vault.enqueue(name)
     await vault.notes.work_until_idle(embed=False)
     assert sorted(await vault.in_index()) == ["a.md"]
     assert await vault.failures() == {}
@@ -105,7 +107,8 @@ async def test_links_to_notes_are_followed_and_links_to_folders_are_not(vault: V
     (vault.root / "loop").symlink_to(vault.root)
     (vault.root / "nothing.md").symlink_to(outside / "nothing.md")
     await vault.index()
-    await vault.notes.ingest(vault.root / "folder")
+    with pytest.raises(FolderError, match="below a link to a folder"):
+        await vault.notes.ingest(vault.root / "folder")
     await vault.enqueue("folder/far.md", "loop/a.md")  # as events of the kernel name them
     await vault.notes.work_until_idle(embed=False)
     assert sorted(await vault.in_index()) == ["a.md", "file.md"]
@@ -134,10 +137,14 @@ async def test_a_name_that_is_not_utf8_is_reported_and_the_others_go_on(vault: V
     await vault.index()
     assert sorted(await vault.in_index()) == ["a.md"]
     rows = (await vault.notes.drift()).rows
-    assert sorted(row.path for row in rows) == ["\\udcffbad.md", "\\udcffdir/inside.md"]
+    assert sorted(row.path for row in rows) == ["\\xffbad.md", "\\xffdir/inside.md"]
     assert {row.detail for row in rows} == {"cannot be read: its name is not UTF-8; rename it"}
     with pytest.raises(FolderError, match="Rename it"):
         await vault.notes.ingest(vault.root / os.fsdecode(b"\xffbad.md"))
+    with pytest.raises(FolderError, match="Rename it"):
+        await vault.notes.ingest(vault.root / os.fsdecode(b"\xffdir"))
+    for named in (b"\xffbad.md", b"\xffdir", os.fsencode(vault.root) + b"/\xffdir/"):
+        assert len((await vault.notes.drift([os.fsdecode(named)])).rows) == 1
 
 
 async def test_a_path_too_long_for_the_index_is_reported_and_the_others_go_on(vault: Vault) -> None:

@@ -89,9 +89,12 @@ async def test_a_folder_is_a_root_or_any_folder_in_it(filed: Vault, tmp_path: Pa
         "projects/b.md",
         "projects/deep/c.md",
     ]
-    assert await filed.found("common", folder=filed.root / "proj") == [], "not a folder but its beginning"
-    with pytest.raises(QueryError, match="is not indexed"):
+    for nothing in ("proj", "nowhere", "projects/b.md", "\udcff"):  # `proj` is only how a folder begins
+        with pytest.raises(QueryError, match="Nothing is indexed in the folder"):
+            await filed.notes.search("common", folder=filed.root / nothing)
+    with pytest.raises(QueryError, match=f"is not indexed. Indexed folders: {filed.root}, {other}"):
         await filed.notes.search("common", folder=tmp_path)
+    assert await filed.found("common", heading="\udcff") == []
 
 
 async def test_a_copy_outside_the_filter_is_neither_shown_nor_counted(filed: Vault) -> None:

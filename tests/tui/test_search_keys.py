@@ -52,6 +52,23 @@ async def test_down_enter_and_escape_leave_the_input_and_slash_comes_back(settin
         assert screen.pane.input.value == "owls"
 
 
+async def test_2_goes_to_the_search_line_whatever_was_done_here_before(settings: Settings, vault: Path):
+    async with console(settings, vault) as screen:
+        await screen.type("zzqqxx")
+        for keys in (("escape", "2"), ("escape", "3", "2"), ("escape", "3", "shift+tab")):
+            await screen.press(*keys)
+            assert screen.app.focused is screen.pane.input, keys
+        screen.pane.input.value = "owl"
+        await screen.settle()
+        for keys in (("down",), ("down", "v"), ("down", "j", "1"), ("down", "v", "8")):
+            await screen.press(*keys, "2")
+            assert screen.app.focused is screen.pane.input, keys
+            assert screen.pane.list.display, keys
+        await screen.type(" hunts")
+        assert screen.pane.input.value == "owl hunts"
+        assert "/ search line" in screen.text
+
+
 async def test_enter_does_not_wait_for_the_pause(settings: Settings, vault: Path):
     async with console(settings, vault) as screen:
         await screen.press(*"robin", "enter")

@@ -68,6 +68,16 @@ def test_a_file_that_is_not_there_is_gone(tmp_path: Path) -> None:
     assert citations.freshness(at(tmp_path, "a")).state is FreshnessState.GONE
 
 
+@pytest.mark.parametrize("disk", [b"\xff\xfea\x00", b"a\xff", b"a\0", b"x" * (16 * 1024 * 1024 + 1)])
+def test_a_file_that_is_no_text_any_more_is_changed_and_its_indexed_text_is_shown(
+    tmp_path: Path, disk: bytes
+) -> None:
+    assert check(tmp_path, at(tmp_path, "a\nb", 3), disk) == ("changed", None, None)
+    shown = citations.preview(at(tmp_path, "a\nb", 3), 8)
+    assert (shown.first_line, shown.lines, shown.span) == (3, ("a", "b"), (3, 4))
+    assert shown.freshness.state is FreshnessState.CHANGED
+
+
 @pytest.mark.parametrize("line", [LONG, UNBROKEN, "x" * 5000, "ab " * 2000])
 @pytest.mark.parametrize("above", ["", "# Owls\n\n", "# Owls\n\nshort\n", f"# {'Owls ' * 80}\n"])
 def test_every_piece_of_a_long_line_is_the_same_and_moves_with_its_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from engine.doors import cli, exits, output
 from engine.doors.cli import COMMANDS, group
+from engine.errors import FolderError
 from engine.notes.model import Citation, JobStatus
-from tui.main import console
+from tui.main import _checked, console
 
 CONTEXT = click.Context(group)
 
@@ -77,6 +79,8 @@ def test_a_misspelt_command_is_answered_with_the_nearest(capsys: pytest.CaptureF
         ["nothing-like-it"],
         ["./nowhere"],
         ["config", "extra"],
+        ["search", ""],
+        ["search", " ", " "],
     ],
 )
 def test_a_wrong_use_is_one_sentence_and_status_2(
@@ -87,6 +91,58 @@ def test_a_wrong_use_is_one_sentence_and_status_2(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
+
+
+EMPTY = [
+    ("search", "x", "--path"),
+    ("search", "x", "--heading"),
+    ("search", "x", "--folder"),
+    ("jobs", "--filter"),
+    ("drift",),
+    ("index",),
+    ("ingest", "--path"),
+    ("watch", "--path"),
+    ("folders", "add"),
+    ("folders", "remove"),
+]
+
+
+@pytest.mark.parametrize("arguments", EMPTY)
+def test_an_empty_value_is_neither_everything_nor_the_working_folder(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([*arguments, ""], console=console) == exits.ERROR
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "it is empty. Give it a value or leave it out." in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_an_empty_folder_is_not_the_working_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([""], console=console) == exits.ERROR
+    assert "'' is neither a command nor a folder." in capsys.readouterr().err
+    with pytest.raises(FolderError, match="is empty"):
+        _checked("")
+
+
+NEEDS = {"search": ["x"], "folders add": ["."], "folders remove": ["."], "ingest": ["--path", "."]}
+
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_with_json_an_error_leaves_standard_output_empty_or_valid(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in (
+        ("NOCTUARY_DATABASE_URL", "postgresql://u:p@127.0.0.1:1/none"),
+        ("NOCTUARY_WATCH", "sometimes"),
+        ("XDG_STATE_HOME", "relative"),
+    ):
+        monkeypatch.setenv(variable, value)
+        for arguments in (["--json"], ["--json", "--no-such-option"]):
+            status = cli.run([*name.split(), *NEEDS.get(name, []), *arguments])
+            said = capsys.readouterr()
+            assert said.out == "" or json.loads(said.out), arguments
+            assert said.out or (status, said.err.count("\n")) == (exits.ERROR, 1), arguments
 
 
 def test_a_hostile_argument_does_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,6 +196,28 @@ def test_config_shows_values_sources_cautions_and_no_secret(
     assert json.loads(raw)["settings"]["openai_api_key"]["later"] is True
 
 
+def test_config_shows_what_holds_when_nothing_is_given(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name == "nano" else None)
+    assert cli.run(["config"]) == exits.DONE
+    shown = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:4]]
+    assert {source for _, source in shown} == {"default"}
+    assert shown[0][0].split() == ["database_url", "embedded"]
+    assert cli.run(["config", "--json"]) == exits.DONE
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert settings["editor"]["value"] == "nano"
+    assert settings["embeddings_model"]["value"] == "all-MiniLM-L6-v2"
+    assert settings["retrieval_max_distance"]["value"] == "the model's own"
+
+
+def test_the_example_is_json_when_json_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["config", "--example", "--json"]) == exits.DONE
+    assert "# watch = " in json.loads(capsys.readouterr().out)["example"]
+
+
 def test_an_invalid_setting_is_one_sentence_and_status_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +246,37 @@ def test_the_log_is_read_newest_last_and_a_torn_line_is_left_out(
     assert json.loads(capsys.readouterr().out) == {"log": [lines[-1]]}
 
 
+def test_a_log_that_cannot_be_read_is_one_sentence_and_status_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.run(["log"]) == exits.DONE
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"No log yet: {tmp_path}/state/noctuary/noctuary.log.\n")
+    (tmp_path / "state").write_text("a file where the folder should be")
+    for arguments in (["log"], ["log", "--json"]):
+        assert cli.run(arguments) == exits.ERROR
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith(f"Log: {tmp_path}/state/noctuary/noctuary.log cannot be read: Not a dir")
+    (tmp_path / "state").unlink()
+    (tmp_path / "state/noctuary").mkdir(parents=True)
+    os.mkfifo(tmp_path / "state/noctuary/noctuary.log")
+    assert cli.run(["log"]) == exits.ERROR
+    assert "noctuary.log is not a file." in capsys.readouterr().err
+
+
+def test_a_line_of_the_log_that_is_no_record_is_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "state" / "noctuary" / "noctuary.log"
+    file.parent.mkdir(parents=True)
+    whole = {"at": "2026-01-01T00:00:00+00:00", "level": "info", "source": "worker", "text": "done"}
+    torn = [[], 1, {}, {**whole, "at": "yesterday"}, {**whole, "text": None}, {**whole, "at": 7}]
+    file.write_text("".join(json.dumps(line) + "\n" for line in [*torn, whole]), encoding="utf-8")
+    assert cli.run(["log"]) == exits.DONE
+    assert capsys.readouterr().out.count("\n") == 1
+
+
 @dataclass(frozen=True)
 class Sample:
     number: float
@@ -188,6 +297,11 @@ def test_json_is_strict_and_plain_ascii(number: float, text: str) -> None:
     assert read["status"] == "done"
     assert read["at"] == "2026-01-02T00:00:00+00:00"
     assert read["number"] is None or read["number"] == number
+
+
+def test_json_holds_no_half_of_a_surrogate_pair() -> None:
+    written = json.dumps(output.plain({"\udcff": Path("b\udcffad.md"), "x": "\ud800"}))
+    assert json.loads(written) == {"\\xff": "b\\xffad.md", "x": "\\ud800"}
 
 
 def test_a_citation_as_json_begins_with_the_names_of_knowman() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -60,3 +61,43 @@ def test_a_network_file_system_is_not_said_to_be_watched_by_events(
     both = list(doctor._watching(replace(plain, watch="auto"), [away, near]))
     assert ["nfs4" in check.sentence for check in both] == [True, False]
     assert both[1].sentence.startswith("By events")
+
+
+@pytest.mark.parametrize("part", ["data", "state"])
+def test_a_folder_of_ours_that_cannot_be_used_is_named_with_what_to_do(
+    plain: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str
+) -> None:
+    look = {"data": doctor._disk, "state": doctor._state}[part]
+    assert look(plain).state is State.OK
+    folder = tmp_path / "xdg" / part / "noctuary"
+    refused = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: path != folder and refused(path, mode)
+    )  # who runs the tests may be root, to whom nothing is read-only
+    found = look(plain)
+    assert (found.name, found.state) == (f"{part} folder", State.FAIL)
+    assert str(folder) in found.sentence
+    assert f"XDG_{part.upper()}_HOME" in found.remedy
+
+
+@pytest.mark.parametrize("part", ["data", "state"])
+def test_a_file_in_place_of_a_folder_of_ours_is_named(
+    environment: dict[str, str], tmp_path: Path, part: str
+) -> None:
+    (tmp_path / "xdg").mkdir()
+    (tmp_path / "xdg" / part).write_text("in the way")
+    settings = Settings.load(environment, cwd=tmp_path)
+    found = {"data": doctor._disk, "state": doctor._state}[part](settings)
+    assert (found.name, found.state) == (f"{part} folder", State.FAIL)
+    assert f"xdg/{part}/noctuary cannot be made" in found.sentence
+    assert found.remedy
+
+
+def test_a_log_that_cannot_be_written_is_named(plain: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = plain.paths.state / "noctuary.log"
+    log.touch()
+    refused = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != log and refused(path, mode))
+    found = doctor._state(plain)
+    assert found.state is State.FAIL
+    assert found.sentence == f"{log} cannot be written."

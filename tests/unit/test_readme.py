@@ -60,13 +60,22 @@ def test_every_command_that_is_documented_exists() -> None:
     assert options <= known
 
 
-def test_every_setting_is_documented_with_its_default() -> None:
-    text = section("Settings")
-    settings = Settings()
-    for setting in settings.rows():
-        assert f"`{setting.variable}`" in text or f"| `{setting.name}`" in text, setting.name
-        (line,) = [line for line in text.splitlines() if line.startswith(f"| `{setting.variable}` |")] or [""]
-        assert not line or setting.value in line.replace("`", ""), line
+def test_the_table_of_settings_and_what_config_shows_agree() -> None:
+    rows = [line.split("|") for line in section("Settings").splitlines() if line.startswith("| `")]
+    told = {cells[1].strip().strip("`"): cells[2].strip().replace("`", "") for cells in rows}
+    assert len(told) == len(rows)
+    real = [setting for setting in Settings().rows() if not setting.later]
+    assert told == {
+        setting.name if setting.name == "keys" else setting.variable: setting.default for setting in real
+    }
+    for setting in real:
+        assert setting.source == "default"
+        assert setting.value == setting.default or setting.name == "editor"
+
+
+def test_every_later_setting_is_told_of() -> None:
+    for setting in Settings().rows():
+        assert not setting.later or f"`{setting.variable}`" in section("Settings")
 
 
 def test_every_key_is_documented() -> None:
@@ -93,6 +102,15 @@ def test_there_are_exactly_two_commands_to_start_with() -> None:
     marker = (ROOT / ".ci/run").read_text(encoding="utf-8")
     assert "<!-- test command -->" in marker
     assert f"<!-- test command -->\n```sh\n{commands[1]}```" in README
+
+
+def test_the_benchmarks_are_where_it_says() -> None:
+    (command,) = re.findall(r"`python -m (pytest [^`]+)`", README)
+    words = shlex.split(command)
+    assert words[:3] == ["pytest", "-m", "benchmark"]
+    files = list((ROOT / words[-1]).glob("test_*.py"))
+    assert files
+    assert all("pytest.mark.benchmark" in file.read_text(encoding="utf-8") for file in files)
 
 
 def test_the_pictures_are_there() -> None:

@@ -31,7 +31,7 @@ hostile = st.one_of(st.text(max_size=80), st.text([*STEERING, "a", "\n", "\t", "
         ("\u2066x\u2069", "⟦U+2066⟧x⟦U+2069⟧"),
         ("\x00\x7f\r\x0b\x0c", "␀␡␍␋␌"),
         ("a\u2028b", "a⟦U+2028⟧b"),
-        ("\udcff", "⟦U+DCFF⟧"),
+        ("\udcff", "\\xff"),
         ("one\n\ttwo", "one\n\ttwo"),
         ("[/notes/a.md:L1-L9] [b", "[/notes/a.md:L1-L9] [b"),
         ("שלום\u200f 👩\u200d👧 می\u200cخواهم", "שלום\u200f 👩\u200d👧 می\u200cخواهم"),

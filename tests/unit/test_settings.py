@@ -250,10 +250,28 @@ def test_folders_of_the_settings_file_start_from_its_own_folder(home: Home) -> N
     assert home.load().corpus_path == (home.config.parent / "notes", Path("/c"))
 
 
+@pytest.mark.parametrize(
+    ("line", "wrong", "near"),
+    [
+        ('list.cpoy = "y"', "list.cpoy", "list.copy"),
+        ('"app.quitt" = "y"', "app.quitt", "app.quit"),
+        ('copy = "y"', "copy", "list.copy"),
+        ('"\u200b" = "y"', "\u200b", ""),
+    ],
+)
+def test_keys_of_an_action_that_is_none_are_refused_with_the_place_and_the_nearest(
+    home: Home, line: str, wrong: str, near: str
+) -> None:
+    home.toml(f"watch = 'auto'\n[keys]\n{line}\n")
+    told = home.refusal()
+    assert f"There is no action {wrong!r} to give keys to (in {home.config}:2)." in told
+    assert f"Did you mean '{near}" in told
+
+
 def test_keys_are_remapped_by_a_table(home: Home) -> None:
-    home.toml('[keys]\n"search.copy" = ["y", "c"]\n"app.quit" = "ctrl+q"\njobs.retry = "t"\n')
+    home.toml('[keys]\n"list.copy" = ["y", "c"]\n"app.quit" = "ctrl+q"\njobs.retry = "t"\n')
     settings = home.load()
-    assert dict(settings.keymap) == {"search.copy": "y,c", "app.quit": "ctrl+q", "jobs.retry": "t"}
+    assert dict(settings.keymap) == {"list.copy": "y,c", "app.quit": "ctrl+q", "jobs.retry": "t"}
     with pytest.raises(TypeError):
         settings.keys["x"] = "y"  # type: ignore[index]
 

@@ -14,13 +14,13 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from engine.errors import NoctuaryError
-from tui.actions import Actor
+from tui.actions import REGISTRY, Actor
 from tui.messages import Flash
 from tui.text import content
 from tui.widgets.label import Label
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from textual.app import ComposeResult
     from textual.widget import Widget
@@ -67,6 +67,8 @@ class Pane(Actor, Vertical, Generic[S]):
     """Topics of the change feed after which the pane fetches again."""
     hints: ClassVar[tuple[str, ...]] = ()
     """Ids of the five or six actions in the footer."""
+    labels: ClassVar[Mapping[str, str]] = {}
+    """What an action is called here, where its own label says something else."""
 
     def __init__(self) -> None:
         super().__init__(id=self.scope)
@@ -115,6 +117,10 @@ class Pane(Actor, Vertical, Generic[S]):
     def show(self, snapshot: S) -> None:
         """Draw a snapshot: only what differs, without moving the cursor."""
         raise NotImplementedError
+
+    def label(self, action: str) -> str:
+        """What the footer and the palette call an action in this pane."""
+        return self.labels.get(action) or REGISTRY[action].label
 
     def focus_target(self) -> Widget | None:
         """The widget that takes the keys when the pane comes up."""

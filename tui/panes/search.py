@@ -16,6 +16,8 @@ from tui.text import plain
 from tui.widgets.citation_list import CitationList
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from textual.binding import BindingType
 
     from engine.notes.model import Citation
@@ -32,6 +34,7 @@ class SearchPane(SearchView):
     number = 2
     title = "Search"
     hints = ("list.filter", "list.open", "list.copy", "search.preview", "search.mode")
+    labels: ClassVar[Mapping[str, str]] = {"list.filter": "search line"}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("list", "search")]
 
     def __init__(self) -> None:
@@ -132,7 +135,8 @@ class SearchPane(SearchView):
             self.glob.value = ""
             self.ask(replace(self.question, glob="", folder=None), after=0)
         else:
-            self.flash("Nothing to drop; / goes to the search line")
+            key = self.host.keys.shown("list.filter")
+            self.flash(f"Nothing to drop; {key} goes to the search line")
 
     @on(Input.Submitted, "#search-input")
     def _submitted(self, event: Input.Submitted) -> None:

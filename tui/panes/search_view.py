@@ -104,10 +104,13 @@ class SearchView(Pane[Found], can_focus=True):
         self._look()
 
     def focus_target(self) -> Widget:
-        """The input, until there is something to look at."""
-        if self.zoomed:
-            return self.preview.lines
-        return self.list if self.list.citations else self.input
+        """The search line, whatever stands below it: a key must not depend on what was done here before."""
+        return self.input
+
+    def activate(self) -> None:
+        """Whoever comes here types: with the preview alone on the screen the answers would not be seen."""
+        self.remove_class("-zoom")
+        super().activate()
 
     @property
     def zoomed(self) -> bool:

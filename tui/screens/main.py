@@ -86,8 +86,8 @@ class MainScreen(Actor, Screen[None]):
 
     def show_hints(self) -> None:
         """Say the keys of the pane."""
-        keys = self.host.keys
-        self._hints.show([(keys.shown(each), each) for each in (*self.active_pane.hints, "app.help")])
+        keys, pane = self.host.keys, self.active_pane
+        self._hints.show([(keys.shown(each), pane.label(each)) for each in (*pane.hints, "app.help")])
 
     def show_status(self) -> None:
         """Bring the status line up to date; it repaints only what differs."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from tui.actions import REGISTRY
 from tui.text import line
 from tui.widgets.label import Label
 
@@ -38,10 +37,10 @@ class HintBar(Label):
         self._flashing = False
 
     def show(self, hints: Sequence[tuple[str, str]]) -> None:
-        """Hints as pairs of a key and the id of its action."""
+        """Hints as pairs of a key and what it does."""
         parts: list[tuple[str, str]] = []
-        for key, action in hints:
-            parts += [(key, "bold"), (f" {REGISTRY[action].label}   ", "")]
+        for key, label in hints:
+            parts += [(key, "bold"), (f" {label}   ", "")]
         self._hints = Content.assemble(*parts)
         if not self._flashing:
             self.put(self._hints)

@@ -56,7 +56,10 @@ def config(*, as_example: bool, as_json: bool) -> int:
     Secrets are masked.
     """
     if as_example:
-        output.say(example())
+        if as_json:
+            output.dump({"example": example()})
+        else:
+            output.say(example())
         return exits.DONE
     settings = Settings.load()
     if as_json:
@@ -69,7 +72,7 @@ def config(*, as_example: bool, as_json: bool) -> int:
 
 def _print_config(settings: Settings) -> None:
     rows = settings.rows()
-    output.table([(row.name, row.value or "-", row.source) for row in rows if not row.later])
+    output.table([(row.name, row.value or "none", row.source) for row in rows if not row.later])
     later = [row for row in rows if row.later and row.source != "default"]
     if later:
         output.say("\nArrive with a later version; known, and without effect yet:")
@@ -85,16 +88,18 @@ def _print_config(settings: Settings) -> None:
 
 @click.command()
 @parameters.JSON
-def doctor(*, as_json: bool) -> int:
+@click.pass_context
+def doctor(ctx: click.Context, *, as_json: bool) -> int:
     """Check this installation and say what to do.
 
-    Settings, folders, database, model, watching, editor, terminal and clipboard are tried. Exit
+    Settings, keys, folders, database, model, watching, editor, terminal and clipboard are tried. Exit
     status 2 when a check fails.
     """
     from engine.doctor import State, examine
     from engine.doors.terminal import terminal_checks
 
-    checks = asyncio.run(examine()) + terminal_checks(os.environ)
+    check_keys = getattr(ctx.find_root().command, "check_keys", None)
+    checks = asyncio.run(examine(check_keys)) + terminal_checks(os.environ)
     if as_json:
         output.dump({"checks": checks})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -17,19 +16,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=parameters.PATH_AS_TYPED, metavar="[PATH]...")
 @click.option("--repair", is_flag=True, help="Queue what mends it, and work that off.")
 @parameters.JSON
 def drift(paths: tuple[str, ...], *, repair: bool, as_json: bool) -> int:
     """Show or repair where index and disk differ.
 
-    With PATHs, as the list shows them, only those. With --json and --repair the answer tells what
-    was repaired.
+    With PATHs, as the list shows them or as on the disk, only what lies at or below them. With --json
+    and --repair the answer tells what was repaired.
     """
 
     async def work(engine: Engine) -> int:
-        report = await engine.notes.drift()
-        shown = replace(report, rows=tuple(row for row in report.rows if not paths or row.path in paths))
+        shown = await engine.notes.drift(paths)
         if not repair:
             _show(shown, as_json=as_json)
             return exits.DONE

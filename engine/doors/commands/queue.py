@@ -27,20 +27,22 @@ LARGEST_ID = 2**63 - 1
     type=click.Choice([*(str(status) for status in JobStatus), VECTORS]),
     help="Only these; `vectors` lists the passages the model could not embed.",
 )
-@click.option("--filter", "text", default="", metavar="TEXT", help="Only paths or errors that contain this.")
+@click.option(
+    "--filter", "text", type=parameters.TEXT, metavar="TEXT", help="Only paths or errors that contain this."
+)
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many at most."
 )
 @parameters.JSON
-def jobs(status: str | None, text: str, limit: int, *, as_json: bool) -> int:
+def jobs(status: str | None, text: str | None, limit: int, *, as_json: bool) -> int:
     """Show the job queue, newest first, each error in full."""
 
     async def work(engine: Engine) -> int:
         if status == VECTORS:
-            return await _vectors(engine, text, limit, as_json=as_json)
+            return await _vectors(engine, text or "", limit, as_json=as_json)
         wanted = None if status is None else JobStatus(status)
         counts = await engine.notes.job_counts()
-        found = await engine.notes.jobs(status=wanted, text=text, limit=limit)
+        found = await engine.notes.jobs(status=wanted, text=text or "", limit=limit)
         if as_json:
             output.dump({"counts": counts, "jobs": found})
         else:
@@ -83,16 +85,16 @@ def _print(counts: JobCounts, found: list[Job]) -> None:
 def retry(ids: tuple[int, ...], *, vectors: bool, as_json: bool) -> int:
     """Queue failed jobs again and work them off.
 
-    All of them, or those named by ID. Exit status 2 when any is still failed afterwards.
+    All of them, or those named by ID. Exit status 2 when an ID is of none that failed (then nothing is
+    queued), or when any is still failed afterwards.
     """
 
     async def work(engine: Engine) -> int:
+        notes = engine.notes
         if vectors:
-            queued = await engine.notes.retry_passages([PassageId(one) for one in ids] or None)
+            queued = await notes.retry_passages([PassageId(one) for one in ids] or None, strict=True)
         else:
-            queued = await engine.notes.retry([JobId(one) for one in ids] or None)
-        if queued == 0 and ids:
-            output.note(f"None of these is a {'passage without a vector' if vectors else 'failed job'}.")
+            queued = await notes.retry([JobId(one) for one in ids] or None, strict=True)
         return await finish(engine, queued, embed=True, as_json=as_json)
 
     return session.run(work, application="noctuary retry")

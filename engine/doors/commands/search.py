@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 @click.argument("query", nargs=-1, required=True)
 @click.option("--k", "k", type=click.IntRange(1, MOST_CITATIONS), help="How many citations at most.")
 @click.option(
-    "--path", "path_glob", metavar="GLOB", help="Only files whose path matches, as in 'work/**/*.md'."
+    "--path",
+    "path_glob",
+    type=parameters.TEXT,
+    metavar="GLOB",
+    help="Only files whose path matches, as in 'work/**/*.md'.",
 )
 @click.option("--folder", type=parameters.PATH, help="Only this folder of notes.")
-@click.option("--heading", metavar="TEXT", help="Only below a heading that contains this.")
+@click.option(
+    "--heading", type=parameters.TEXT, metavar="TEXT", help="Only below a heading that contains this."
+)
 @click.option(
     "--mode",
     type=click.Choice([str(mode) for mode in Mode]),
@@ -56,10 +62,13 @@ def search(
     Several words need no quotes of the shell; "quoted phrases" match as they stand. Put -- before a
     query that begins with a dash. Exit status 1 when nothing is found.
     """
+    asked = " ".join(query)
+    if not asked.strip():
+        raise click.UsageError("The query is empty.", click.get_current_context())
 
     async def work(engine: Engine) -> int:
         result = await engine.notes.search(
-            " ".join(query),
+            asked,
             k=k,
             path_glob=path_glob,
             folder=folder,

@@ -11,6 +11,7 @@ from engine.doors import exits, output, parameters, session
 from engine.doors.finishing import sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from engine import Engine
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS = 1.0
 """A burst of changes is told as one line."""
+
+ADD = "one that `noctuary folders add FOLDER` adds is watched at once."
 
 
 @click.command()
@@ -60,6 +63,8 @@ async def _serve(engine: Engine, *, watch: bool, work: bool, as_json: bool) -> i
     stop_listening = engine.log.listen(lambda record: _tell(record, as_json=as_json))
     try:
         await engine.start(watch=watch, work=work, embed=work)
+        watched = [folder.path for folder in await engine.notes.folders()] if watch else None
+        _begin(watched, work=work, as_json=as_json)
         shown: NotesStatus | None = None
         async for _change in engine.subscribe("job", "embedding"):
             status = await engine.notes.status()
@@ -70,6 +75,19 @@ async def _serve(engine: Engine, *, watch: bool, work: bool, as_json: bool) -> i
     finally:
         stop_listening()
     return exits.DONE
+
+
+def _begin(folders: Sequence[Path] | None, *, work: bool, as_json: bool) -> None:
+    """The first line: what is done from now on. `folders` are those watched, None when none shall be."""
+    if as_json:
+        output.dump_line({"watching": folders, "working": work})
+        return
+    parts = []
+    if folders is not None:
+        names = ", ".join(str(path) for path in folders)
+        parts.append(f"Watching {names}." if names else f"No folder of notes yet; {ADD}")
+    parts.append("Working off the queue." if work else "Jobs are only queued.")
+    output.say(" ".join([*parts, "Ctrl+C ends it."]))
 
 
 def _tell(record: LogRecord, *, as_json: bool) -> None:
