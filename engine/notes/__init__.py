@@ -30,6 +30,7 @@ from engine.notes.model import (
     SearchResult,
     ServiceFault,
 )
+from engine.notes.reach import Reach
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally, index_counts
 from engine.notes.waking import wake_on
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from engine.models.embedding.base import Embedder
     from engine.notes.search import Searcher
     from engine.notes.watcher import FolderWatcher
+    from engine.notes.worker import Worker
     from engine.services import Services
     from engine.settings import Settings
 
@@ -68,7 +70,10 @@ class Notes:
         self._database = database
         self._settings = settings
         self._services = services
-        self.embedders: Embedders = Embedders(database, settings, embedder, services.on_change)
+        self._reach = Reach(database)
+        self.embedders: Embedders = Embedders(
+            database, settings, embedder, services.on_change, self._reach.foreign
+        )
         self._searcher: Searcher = Searcher(database, self.embedders)
         self._watchers: dict[FolderId, FolderWatcher] = {}
         self._watching = False
@@ -267,7 +272,8 @@ class Notes:
     # Work
 
     async def prepare(self) -> None:
-        """Take up the embedding model; afterwards the vectors there are can be searched."""
+        """Take up the embedding model, whose vectors can be searched then, and see which folders are here."""
+        await self._reach.refresh()
         await self.embedders.prepare()
 
     async def start(self, *, watch: bool, work: bool, embed: bool) -> None:
@@ -290,16 +296,15 @@ class Notes:
     ) -> None:
         """Do all waiting jobs, then (with `embed`) all waiting vectors, tidy up, and return."""
         from engine.notes import upkeep
-        from engine.notes.worker import Worker
 
-        worker = Worker(self._database, lease=self._settings.lease_seconds, model=self._model)
+        worker = self._worker()
         while True:
             await self._reporting(worker.run_until_idle(), on_progress)
             if not embed:
                 break
             await self._reporting(self.embedders.run_until_idle(), on_progress)
             async with self._database.connection() as connection:
-                if not await jobs.waiting(connection, within=jobs.MOMENT):
+                if not await jobs.waiting(connection, within=jobs.MOMENT, foreign=self._reach.foreign()):
                     break  # otherwise a note was saved meanwhile, and the vectors waited for its words
         await upkeep.once(self._database)  # where no console ever runs, nobody else does it
 
@@ -322,12 +327,26 @@ class Notes:
         return self.embedders.backlog.model
 
     async def _work(self) -> None:
-        from engine.notes.worker import Worker
-
-        worker = Worker(self._database, lease=self._settings.lease_seconds, model=self._model)
+        worker = self._worker()
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.run())
+            group.create_task(self._follow_reach(worker))
             group.create_task(wake_on(self._database, "job", worker.wake))
+
+    def _worker(self) -> Worker:
+        from engine.notes.worker import Worker
+
+        return Worker(
+            self._database,
+            lease=self._settings.lease_seconds,
+            model=self._model,
+            foreign=self._reach.foreign,
+        )
+
+    async def _follow_reach(self, worker: Worker) -> None:
+        async for _ in self._database.feed.subscribe("folder"):
+            await self._reach.refresh()
+            worker.wake()
 
     async def _watch_folders(self) -> None:
         await self._follow_folders()
@@ -341,7 +360,9 @@ class Notes:
         from engine.notes.watcher import FolderWatcher
         from engine.notes.worker import worker_name
 
-        known = {folder.id: folder for folder in await self.folders()}
+        await self._reach.refresh()
+        left = self._reach.foreign()
+        known = {folder.id: folder for folder in await self.folders() if folder.id not in left}
         for gone in set(self._watchers) - set(known):
             await self._services.stop(_watch_name(gone))
             self._watchers.pop(gone, None)

@@ -20,12 +20,13 @@ from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from psycopg import AsyncConnection
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder, Vectors
+    from engine.notes.model import FolderId
     from engine.notes.models import Known
 
 BATCH = 32
@@ -77,8 +78,12 @@ _COUNTS = """
 class Backlog:
     """Makes vectors until it is cancelled."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(
+        self, database: Database, embedder: Embedder, foreign: Callable[[], Sequence[FolderId]] = tuple
+    ) -> None:
+        """`foreign` gives the folders whose words are indexed on another machine: vectors do not wait."""
         self._database = database
+        self._foreign = foreign
         self._embedder = embedder
         self._wake = asyncio.Event()
         self._finished: deque[tuple[float, int]] = deque()
@@ -145,7 +150,7 @@ class Backlog:
     async def step(self) -> bool:
         """One batch. Returns whether there was anything that could be done now."""
         async with self._database.connection() as connection:
-            if await jobs.waiting(connection):
+            if await jobs.waiting(connection, foreign=self._foreign()):
                 return False
         async with self._database.transaction() as connection:
             cursor = await connection.execute(_NEXT, (self.model, BATCH))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.database.bulk import every
 from engine.errors import NoteError
-from engine.notes import disk, folders, jobs
+from engine.notes import disk, folders, jobs, reach
 from engine.notes.jobs import Wanted
 from engine.notes.model import DriftCause, DriftReport, DriftRow, Folder, FolderProblem, JobKind
 
@@ -96,7 +96,14 @@ class Survey:
 
 
 async def survey(database: Database, folder: Folder, below: str = "") -> Survey:
-    """Compare a folder, or what lies below a relative path in it, with the index."""
+    """Compare a folder, or what lies below a relative path in it, with the index.
+
+    One that lies on another machine is not compared with what may stand at its path here.
+    """
+    async with database.connection() as connection:
+        elsewhere = await reach.foreign(connection, folder.id)
+    if elsewhere:
+        return Survey(folder, disk.Listing(), {}, problem=elsewhere[folder.id])
     listing, (indexed, device) = await asyncio.gather(
         asyncio.to_thread(disk.listing, folder.path, below), _indexed(database, folder, below)
     )

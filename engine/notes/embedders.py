@@ -24,13 +24,13 @@ from engine.notes.waking import wake_on
 from engine.settings import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from psycopg import AsyncConnection
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder, Vectors
-    from engine.notes.model import ModelRow, ModelTrial
+    from engine.notes.model import FolderId, ModelRow, ModelTrial
     from engine.notes.models import Known
     from engine.services import Services
     from engine.settings import Settings
@@ -88,13 +88,19 @@ class Embedders:
     """The models of one process. `on_change` hears when one of them begins or ceases to work."""
 
     def __init__(
-        self, database: Database, settings: Settings, embedder: Embedder, on_change: Callable[[], None]
+        self,
+        database: Database,
+        settings: Settings,
+        embedder: Embedder,
+        on_change: Callable[[], None],
+        foreign: Callable[[], Sequence[FolderId]] = tuple,
     ) -> None:
+        self._foreign = foreign
         self._database = database
         self._settings = settings
         self._on_change = on_change
         self._embedder = ProvenEmbedder(embedder, on_change)
-        self.backlog = Backlog(database, self._embedder)
+        self.backlog = Backlog(database, self._embedder, foreign)
         self.serving: Served | None = None
         self.unread = 0.0
         """Share (0..1) of the passages in languages that the model hardly reads, when last judged."""
@@ -233,7 +239,7 @@ class Embedders:
         """Make vectors with another model from now on. The backlog of the old one must not be running."""
         before = self._embedder
         self._embedder = ProvenEmbedder(embedder, self._on_change)
-        self.backlog = Backlog(self._database, self._embedder)
+        self.backlog = Backlog(self._database, self._embedder, self._foreign)
         await self.prepare()
         if self.serving is None or self.serving.embedder is not before:
             await before.close()

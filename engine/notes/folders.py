@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import FolderError
 from engine.notes.model import Folder, FolderId
+from engine.notes.reach import foreign, host, machine
 from engine.settings.paths import expanded
 
 if TYPE_CHECKING:
@@ -55,12 +56,13 @@ async def add(connection: AsyncConnection, path: Path) -> Folder:
     """Add a folder, or return it when it is there already.
 
     Raises:
-        FolderError: it cannot be read, or it lies inside (or holds) a folder that is indexed already,
-            which would put the same notes into the index twice.
+        FolderError: it cannot be read, it is another machine's of the same path, or it lies inside (or
+            holds) a folder that is indexed already, which would put the same notes into the index twice.
     """
     resolved = checked(path)
     for folder in await all_folders(connection):
         if folder.path == resolved:
+            await _claim(connection, folder)
             return folder
         if resolved.is_relative_to(folder.path) or folder.path.is_relative_to(resolved):
             raise FolderError(
@@ -68,10 +70,28 @@ async def add(connection: AsyncConnection, path: Path) -> Folder:
                 remedy=f"Remove {folder.path} first if {resolved} shall be indexed instead.",
             )
     await connection.execute(
-        "INSERT INTO folder (path, device) VALUES (%s, %s) ON CONFLICT (path) DO NOTHING",
-        (str(resolved), resolved.stat().st_dev),
+        "INSERT INTO folder (path, device, machine, host) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (path) DO NOTHING",
+        (str(resolved), resolved.stat().st_dev, machine(), host()),
     )
     return next(folder for folder in await all_folders(connection) if folder.path == resolved)
+
+
+async def _claim(connection: AsyncConnection, folder: Folder) -> None:
+    """A folder whose machine is not known is of the one that adds it again.
+
+    Raises:
+        FolderError: it is another machine's.
+    """
+    elsewhere = await foreign(connection, folder.id)
+    if elsewhere:
+        raise FolderError(
+            elsewhere[folder.id], remedy="Another folder of the same path needs a database of its own."
+        )
+    await connection.execute(
+        "UPDATE folder SET machine = %s, host = %s WHERE id = %s AND machine IS NULL",
+        (machine(), host(), folder.id),
+    )
 
 
 async def remember_device(connection: AsyncConnection, folder: FolderId, device: int) -> None:

@@ -49,11 +49,14 @@ _ENQUEUE = """
 # change nobody else may queue one.
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('noctuary:queue', 0))"
 
-# A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway.
+# A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway. Written as
+# `folder <> ALL`, a prepared statement would expect no row where there is but one folder, and read another
+# index from end to end.
 _CLAIM = """
     WITH next AS (
         SELECT id FROM job
-        WHERE status = 'pending' AND not_before <= now() AND NOT EXISTS (
+        WHERE status = 'pending' AND not_before <= now() AND NOT %(foreign)s::integer[] @> ARRAY[folder]
+            AND NOT EXISTS (
             SELECT FROM job AS held
             WHERE held.status = 'processing' AND held.folder = job.folder AND held.path = job.path)
         ORDER BY priority DESC, id LIMIT %(limit)s
@@ -154,11 +157,11 @@ _RETRY = """
 # planner believes that many wait.
 _WAITING = """
     SELECT coalesce(
-        (SELECT true FROM job WHERE status = 'pending'
+        (SELECT true FROM job WHERE status = 'pending' AND NOT %(foreign)s::integer[] @> ARRAY[folder]
             AND not_before <= now() + %(within)s * interval '1 second'
             ORDER BY priority DESC, id LIMIT 1),
-        (SELECT true FROM job WHERE status = 'processing' AND lease_until > now()
-            ORDER BY folder, path LIMIT 1), false)
+        (SELECT true FROM job WHERE status = 'processing' AND NOT %(foreign)s::integer[] @> ARRAY[folder]
+            AND lease_until > now() ORDER BY folder, path LIMIT 1), false)
 """
 
 _LIST = """
@@ -238,9 +241,17 @@ async def enqueue(
     return cursor.rowcount
 
 
-async def claim(connection: AsyncConnection, worker: str, *, limit: int, lease: float) -> list[Claimed]:
-    """Take up to `limit` waiting jobs, newest first, for `lease` seconds."""
-    cursor = await connection.execute(_CLAIM, {"limit": limit, "worker": worker, "lease": lease})
+async def claim(
+    connection: AsyncConnection,
+    worker: str,
+    *,
+    limit: int,
+    lease: float,
+    foreign: Sequence[FolderId] = (),
+) -> list[Claimed]:
+    """Take up to `limit` waiting jobs, newest first, for `lease` seconds; none of `foreign` folders."""
+    values = {"limit": limit, "worker": worker, "lease": lease, "foreign": list(foreign)}
+    cursor = await connection.execute(_CLAIM, values)
     rows = await cursor.fetchall()
     claimed = [
         Claimed(
@@ -358,13 +369,15 @@ async def counts(connection: AsyncConnection) -> JobCounts:
     return JobCounts(row[0], row[1], row[2], row[3], float(row[4] or 0.0))
 
 
-async def waiting(connection: AsyncConnection, *, within: float = 0.0) -> bool:
-    """Whether any path still wants its words indexed: vectors wait while that is so.
+async def waiting(
+    connection: AsyncConnection, *, within: float = 0.0, foreign: Sequence[FolderId] = ()
+) -> bool:
+    """Whether any path outside `foreign` folders still wants its words indexed: vectors wait so long.
 
     A job that is held back counts when its time comes `within` so many seconds; one whose worker let
     its lease lapse does not count: it may be the last sign of a process that is no more.
     """
-    cursor = await connection.execute(_WAITING, {"within": within})
+    cursor = await connection.execute(_WAITING, {"within": within, "foreign": list(foreign)})
     row = await cursor.fetchone()
     return bool(row and row[0])
 

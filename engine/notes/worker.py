@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.notes.jobs import Claimed
-    from engine.notes.model import JobId
+    from engine.notes.model import FolderId, JobId
 
 BATCH = 256
 """Jobs a transaction: large enough that postings pack well, small enough that a save during a first
@@ -62,13 +62,23 @@ def worker_name() -> str:
 
 
 class Worker:
-    """Runs jobs until it is cancelled. `model` gives the id of the embedding model in use."""
+    """Runs jobs until it is cancelled. `model` gives the id of the embedding model in use, `foreign` the
+    folders whose jobs are left to another machine.
+    """
 
-    def __init__(self, database: Database, *, lease: float, model: Callable[[], int | None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        lease: float,
+        model: Callable[[], int | None],
+        foreign: Callable[[], Sequence[FolderId]] = tuple,
+    ) -> None:
         self.name = worker_name()
         self._database = database
         self._lease = lease
         self._model = model
+        self._foreign = foreign
         self._wake = asyncio.Event()
         self._held: set[JobId] = set()
         self._unready: dict[tuple[int, str], int] = {}
@@ -107,7 +117,9 @@ class Worker:
     async def _unfinished(self) -> bool:
         async with self._database.connection() as connection:
             await jobs.reclaim_lapsed(connection)  # they wait again; else they would not count
-            return bool(self._held) or await jobs.waiting(connection, within=jobs.MOMENT)
+            return bool(self._held) or await jobs.waiting(
+                connection, within=jobs.MOMENT, foreign=self._foreign()
+            )
 
     async def _prepare_batches(self) -> None:
         while True:
@@ -135,7 +147,9 @@ class Worker:
     async def _claim(self) -> list[Claimed]:
         async with self._database.connection() as connection:
             await jobs.reclaim_lapsed(connection)
-            claimed = await jobs.claim(connection, self.name, limit=BATCH, lease=self._lease)
+            claimed = await jobs.claim(
+                connection, self.name, limit=BATCH, lease=self._lease, foreign=self._foreign()
+            )
         self._held.update(job.id for job in claimed)
         return claimed
 

@@ -109,7 +109,7 @@ class Settings:
         "the name of a model that the provider has, or unset",
         "The model of the provider. Unset: the provider's own default.",
         plain=True,
-        unset=BUNDLED_MODEL,
+        unset="the provider's own",
     )
     ollama_url: str = _setting(
         "http://localhost:11434",

@@ -23,8 +23,8 @@ VECTOR = vector_text(np.full(DIMENSION, 0.05, np.float32).tolist())
 
 # Statement, values, the index that must be used; for each the plan with values known and without.
 QUERIES: dict[str, tuple[str, Any, str]] = {
-    "claim": (jobs._CLAIM, {"limit": 256, "worker": "w", "lease": 60}, "job_queue"),
-    "whether a job waits": (jobs._WAITING, {"within": 2.0}, "job_queue"),
+    "claim": (jobs._CLAIM, {"limit": 256, "worker": "w", "lease": 60, "foreign": []}, "job_queue"),
+    "whether a job waits": (jobs._WAITING, {"within": 2.0, "foreign": [7]}, "job_queue"),
     "lapsed leases": (jobs._ANY_LAPSED, {}, "job_status|job_processing"),
     "postings": (lists._POSTINGS, (["term7", "term8", "term9"],), "posting_pkey"),
     "prefix": (lists._PREFIX, ("term12", "term12\U0010ffff", 24), "posting_pkey"),
