@@ -16,7 +16,7 @@ from engine.errors import DatabaseError, DatabaseUnavailable, NoctuaryError
 from engine.services import Services, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from engine.database import Change, Database
@@ -113,6 +113,10 @@ class Engine:
         errors = await self.add_folders(self.settings.corpus_path)
         await self.notes.start(watch=watch, work=work, embed=embed)
         return errors
+
+    def keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Keep `run` running in the background until the engine is closed; its falls are told as faults."""
+        self._services.start(name, run)
 
     async def add_folders(self, paths: Sequence[Path]) -> list[NoctuaryError]:
         """Add folders, each for itself; returns and logs an error for each that cannot be added.

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.doors import exits, output, parameters, session
+from engine.doors import crew, exits, output, parameters, session
 from engine.doors.finishing import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
     from pathlib import Path
 
     from engine import Engine
     from engine.activity import LogRecord
     from engine.notes.model import NotesStatus
+
+MOST_PROCESSES = 64
 
 PAUSE_SECONDS = 1.0
 """A burst of changes is told as one line."""
@@ -37,32 +39,55 @@ def watch(path: Path | None, *, work: bool, as_json: bool) -> int:
     async def follow(engine: Engine) -> int:
         if path is not None:
             await engine.notes.add_folder(path)
-        return await _serve(engine, watch=True, work=work, as_json=as_json)
+        return await _serve(engine, watch=True, work=work, embed=work, as_json=as_json)
 
     return session.run(follow, application="noctuary watch")
 
 
 @click.command()
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, MOST_PROCESSES),
+    default=1,
+    show_default=True,
+    help="Processes that index words at once.",
+)
+@click.option("--embed/--no-embed", default=True, show_default=True, help="Make vectors too, or words only.")
+@click.option("--attached", is_flag=True, hidden=True, help="End when standard input does.")
 @parameters.JSON
-def worker(*, as_json: bool) -> int:
+def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool) -> int:
     """Work off the queue until stopped.
 
-    Several may run; each takes its own jobs.
+    Several may run, on several machines; each takes its own jobs. Words of a folder are indexed where it can
+    be reached, vectors are made anywhere.
     """
 
     async def follow(engine: Engine) -> int:
-        return await _serve(engine, watch=False, work=True, as_json=as_json)
+        crew.hire(engine, concurrency - 1)
+        serving = _serve(engine, watch=False, work=True, embed=embed, as_json=as_json)
+        return await (_until_left(serving) if attached else serving)
 
     return session.run(follow, application="noctuary worker")
 
 
-async def _serve(engine: Engine, *, watch: bool, work: bool, as_json: bool) -> int:
+async def _until_left(serving: Coroutine[None, None, int]) -> int:
+    tasks = {asyncio.create_task(serving), asyncio.create_task(crew.until_left())}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return exits.DONE
+
+
+async def _serve(engine: Engine, *, watch: bool, work: bool, embed: bool, as_json: bool) -> int:
     """Run the services and tell what happens; ends only by a signal."""
     for record in engine.log.records():
         _tell(record, as_json=as_json)
     stop_listening = engine.log.listen(lambda record: _tell(record, as_json=as_json))
     try:
-        await engine.start(watch=watch, work=work, embed=work)
+        await engine.start(watch=watch, work=work, embed=embed)
         watched = [folder.path for folder in await engine.notes.folders()] if watch else None
         _begin(watched, work=work, as_json=as_json)
         shown: NotesStatus | None = None
