@@ -7,6 +7,8 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from engine.errors import NoctuaryError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -61,7 +63,8 @@ class Services:
             # Whatever fells a service is logged in full and shown; the other services go on.
             except Exception as error:  # noqa: BLE001
                 self._fell(name, sentence(error))
-                _log.error("%s stopped: %s", name, sentence(error), exc_info=error)
+                foreseen = isinstance(first_of(error), NoctuaryError)
+                _log.error("%s stopped: %s", name, sentence(error), exc_info=None if foreseen else error)
             else:
                 self._well(name)
                 return
