@@ -100,6 +100,9 @@ TOKENIZER = ModelFile(
 )
 
 
+_loading_tokenizer = threading.Lock()
+
+
 def locate(file: ModelFile) -> Path:
     """Where the file is installed. A top-level spec is found without running the package's code.
 
@@ -154,7 +157,6 @@ class BundledEmbedder:
 
     def __init__(self, *, threads: int = THREADS) -> None:
         self._loading = threading.Lock()
-        self._tokenizer: Tokenizer | None = None
         self._session: InferenceSession | None = None
         self._closed = False
         self._passages = ThreadPoolExecutor(threads, "embed-passages", initializer=_be_nice)
@@ -178,9 +180,7 @@ class BundledEmbedder:
 
     def reads(self, text: str) -> float:
         """See `Embedder.reads` and `languages.reads`. The first call loads the word list (30 ms)."""
-        from engine.models.embedding import languages
-
-        return languages.reads(_encodable(text), self._pieces)
+        return reads(text)
 
     async def close(self) -> None:
         """See `Embedder.close`: waits for the calls in progress, at most a fraction of a second."""
@@ -215,15 +215,11 @@ class BundledEmbedder:
             for future in running:
                 future.cancel()
 
-    def _pieces(self, words: Sequence[str]) -> int:
-        """Fragments the model makes of the words."""
-        return len(self._loaded_tokenizer().encode(words, is_pretokenized=True, add_special_tokens=False).ids)
-
     def _windows(self, texts: Sequence[str]) -> list[Window]:
         """Tokens of the texts in windows (thread of a pool)."""
         from engine.models.embedding import windows
 
-        tokenizer = self._loaded_tokenizer()
+        tokenizer = loaded_tokenizer()
         size = TOKEN_LIMIT - windows.SPECIALS
         found: list[Window] = []
         for number, text in enumerate(texts):
@@ -246,12 +242,6 @@ class BundledEmbedder:
             raise ModelError(f"{MODEL_ID} failed on {ids.size} tokens: {error}") from error
         return windows.mean_pooled(states, mask)
 
-    def _loaded_tokenizer(self) -> Tokenizer:
-        with self._loading:
-            if self._tokenizer is None:
-                self._tokenizer = _open_tokenizer(verified(TOKENIZER))
-            return self._tokenizer
-
     def _loaded_session(self) -> InferenceSession:
         with self._loading:
             if self._session is None:
@@ -260,6 +250,34 @@ class BundledEmbedder:
             return self._session
 
 
+def reads(text: str) -> float:
+    """How far a model that learned from English reads a text, by the bundled one's word list: see
+    `languages.reads`. Also for models whose own list is out of reach.
+
+    Raises:
+        ModelError: The tokenizer's file is missing or not the expected one.
+    """
+    from engine.models.embedding import languages
+
+    return languages.reads(_encodable(text), _pieces)
+
+
+def _pieces(words: Sequence[str]) -> int:
+    """Fragments the model makes of the words."""
+    return len(loaded_tokenizer().encode(words, is_pretokenized=True, add_special_tokens=False).ids)
+
+
+def loaded_tokenizer() -> Tokenizer:
+    """The one tokenizer of this process, which any thread may use.
+
+    Raises:
+        ModelError: Its file is missing or not the expected one.
+    """
+    with _loading_tokenizer:
+        return _open_tokenizer(verified(TOKENIZER))
+
+
+@cache
 def _open_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer with what its file switches on switched off: it cuts and pads to 128 tokens,
     and takes a `[SEP]` in a note for the model's own sign.
