@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from engine import Engine
+    from engine.database import Database
 
 LOW_DISK_BYTES = 500 * 1024 * 1024
 """PostgreSQL goes down when its disk is full; below this there is no room for a large folder's index."""
@@ -67,9 +68,11 @@ async def examine(check_keys: Callable[[Mapping[str, str]], object] | None = Non
     unmade = [name for name in ("data", "state") if not places[name].is_dir()]
     if unmade:
         checks.append(_skipped("database and folders", f"the {unmade[0]} folder"))
+        opened = None
     else:
-        checks += await _engine(settings)
-    checks.append(await _embedder(settings))
+        found, opened = await _engine(settings)
+        checks += found
+    checks.append(opened or await _model(settings))
     return checks
 
 
@@ -155,25 +158,30 @@ def _unwritable(name: str, path: Path) -> Check | None:
     )
 
 
-async def _engine(settings: Settings) -> list[Check]:
-    """Open the engine and look at what needs the database."""
+async def _engine(settings: Settings) -> tuple[list[Check], Check | None]:
+    """Open the engine and look at what needs the database; and at the model that is chosen there."""
     from engine import Engine
 
     started = time.monotonic()
     try:
         engine = await Engine.open(settings, application="noctuary doctor")
     except NoctuaryError as error:
-        return _not_opened(error)
+        return _not_opened(error), None
     try:
         checks = _database(engine, time.monotonic() - started)
-        roots = [folder.path for folder in await engine.notes.folders()]
+        foreign = await engine.notes.foreign()
+        roots = [each.path for each in await engine.notes.folders() if each.id not in foreign]
+        model = await _model(settings, engine.database)
+        languages = await _languages(engine)
     finally:
         await engine.close()
-    checks += [_folder(root) for root in roots] or [
-        Check("folders", State.WARN, "There is none yet.", "Add one: `noctuary folders add FOLDER`.")
-    ]
+    checks += [Check("folder", State.WARN, reason) for reason in foreign.values()]
+    checks += [_folder(root) for root in roots]
+    if not roots and not foreign:
+        remedy = "Add one: `noctuary folders add FOLDER`."
+        checks.append(Check("folders", State.WARN, "There is none yet.", remedy))
     checks += await asyncio.to_thread(_watching, settings, roots)
-    return checks
+    return [*checks, *languages], model
 
 
 def _not_opened(error: NoctuaryError) -> list[Check]:
@@ -264,13 +272,25 @@ def _count_folders(roots: list[Path]) -> int:
     return count
 
 
-async def _embedder(settings: Settings) -> Check:
+async def _languages(engine: Engine) -> list[Check]:
+    """Whether the model reads what the notes are written in."""
+    await engine.notes.embedders.judge()
+    suggestion = engine.notes.embedders.suggestion
+    if suggestion:
+        return [Check("languages", State.WARN, suggestion)]
+    return [Check("languages", State.OK, "The model reads the languages of the notes.")]
+
+
+async def _model(settings: Settings, database: Database | None = None) -> Check:
+    """The model of the settings, or as chosen in the database, asked for a vector."""
     from engine.models.embedding import open_embedder
+    from engine.notes.embedders import wanted
 
     started = time.monotonic()
     try:
-        embedder = open_embedder(settings)
+        embedder = open_embedder(settings) if database is None else await wanted(database, settings)
         try:
+            await embedder.ready()
             vector = await embedder.query("Does the model answer?")
         finally:
             await embedder.close()

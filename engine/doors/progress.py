@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from engine.doors import output
+from engine.text.safe import visible
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from click._termui_impl import ProgressBar
 
-    from engine.notes.model import JobCounts, NotesStatus
+    from engine.notes.model import JobCounts, NotesStatus, PullProgress
 
 LINE_SECONDS = 5.0
 """Plain lines come no closer than this: a log should not fill with them."""
@@ -90,6 +91,54 @@ class Progress:
             self._bar.update(max(0, done - self._bar.pos))
 
     def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+
+class PullBar:
+    """How far the fetching of a model is: a bar a file on a terminal, now and then a plain line elsewhere."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._bar: ProgressBar[int] | None = None
+        self._status = ""
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def __call__(self, part: PullProgress) -> None:
+        """Show a sign of life of the server."""
+        new = part.status != self._status
+        self._status = part.status
+        if self._terminal:
+            self._draw(part, new=new)
+        elif (new and not part.total) or time.monotonic() - self._said >= LINE_SECONDS:
+            self._said = time.monotonic()
+            of = f": {part.completed or 0:,} of {part.total:,} bytes" if part.total else ""
+            output.note(f"{part.status}{of}")
+
+    def _draw(self, part: PullProgress, *, new: bool) -> None:
+        if new:
+            self._close()
+        if not part.total:
+            if new:
+                output.note(part.status)
+            return
+        if self._bar is None:
+            label = visible(part.status, keep_newlines=False)
+            self._bar = click.progressbar(length=part.total, label=label, file=sys.stderr)
+            self._bar.__enter__()
+        self._bar.length = part.total
+        self._bar.update(max(0, (part.completed or 0) - self._bar.pos))
+
+    def _close(self) -> None:
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None

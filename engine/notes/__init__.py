@@ -9,7 +9,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine.notes import citations, drift, failures, folders, jobs, named
+from engine.notes import citations, drift, failures, folders, jobs, named, reach
 from engine.notes.embedders import EMBEDDER, Embedders
 from engine.notes.model import (
     Citation,
@@ -30,7 +30,6 @@ from engine.notes.model import (
     SearchResult,
     ServiceFault,
 )
-from engine.notes.reach import Reach
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally, index_counts
 from engine.notes.waking import wake_on
@@ -70,7 +69,7 @@ class Notes:
         self._database = database
         self._settings = settings
         self._services = services
-        self._reach = Reach(database)
+        self._reach = reach.Reach(database)
         self.embedders: Embedders = Embedders(
             database, settings, embedder, services.on_change, self._reach.foreign
         )
@@ -87,6 +86,11 @@ class Notes:
         """The folders that are indexed, ordered by path."""
         async with self._database.connection() as connection:
             return await folders.all_folders(connection)
+
+    async def foreign(self) -> dict[FolderId, str]:
+        """The folders that lie on another machine and are not mounted here, each with a sentence on it."""
+        async with self._database.connection() as connection:
+            return await reach.foreign(connection)
 
     async def add_folder(self, path: Path) -> Folder:
         """Add a folder (or return it, when it is there), and watch it when this process watches.

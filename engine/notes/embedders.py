@@ -17,14 +17,14 @@ from engine.models.embedding.base import embedder_of
 from engine.models.embedding.proven import ProvenEmbedder
 from engine.notes import languages, models
 from engine.notes.backlog import Backlog, named
-from engine.notes.model import EmbeddingProgress
+from engine.notes.model import EmbeddingProgress, PullProgress
 from engine.notes.tally import index_counts
 from engine.notes.trial import trial
 from engine.notes.waking import wake_on
 from engine.settings import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from psycopg import AsyncConnection
 
@@ -114,6 +114,11 @@ class Embedders:
                 return
             self.unread = await languages.unread(connection, self._embedder.reads)
         self._judged = count
+
+    @property
+    def suggestion(self) -> str:
+        """The sentence that suggests another model, when this one hardly reads much of the notes."""
+        return languages.suggestion(self.unread, self._embedder.model)
 
     @property
     def making(self) -> Served | None:
@@ -313,6 +318,17 @@ class Embedders:
         finally:
             await embedder.close()
 
+    async def pull(self, model: str) -> AsyncIterator[PullProgress]:
+        """Have Ollama fetch a model; each sign of life it gives.
+
+        Raises:
+            ModelError: it does not answer, or cannot get the model.
+        """
+        from engine.models.embedding.ollama_server import pull
+
+        async for part in pull(self._settings.ollama_url, model):
+            yield PullProgress(part.status, part.completed, part.total)
+
     async def progress(self, connection: AsyncConnection, *, exact: bool) -> EmbeddingProgress:
         """How far the vectors are, of which model, and which one answers meanwhile."""
         if self.backlog.model is None:
@@ -325,7 +341,7 @@ class Embedders:
             proven=self._embedder.proven,
             trouble=self._embedder.trouble,
             serving=other.name if other else "",
-            suggestion=languages.suggestion(self.unread, self._embedder.model),
+            suggestion=self.suggestion,
         )
 
     async def close(self) -> None:

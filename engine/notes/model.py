@@ -143,6 +143,15 @@ class ModelTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far the fetching of a model is: what its server is at, and bytes of the file it is at."""
+
+    status: str
+    completed: int | None
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPassage:
     """A passage the model could not embed, at the newest place where it stands, with the reason."""
 

@@ -41,7 +41,8 @@ async def test_what_keeps_the_engine_from_opening_is_told_of_the_part_it_belongs
         raise error
 
     monkeypatch.setattr(Engine, "open", refused)
-    failed, skipped = await doctor._engine(plain)
+    (failed, skipped), model = await doctor._engine(plain)
+    assert model is None, "the model is tried by itself"
     assert (failed.name, failed.state, failed.sentence) == (name, State.FAIL, error.message)
     assert f"it needs the {name}" in skipped.sentence
 

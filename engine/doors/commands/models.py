@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.doors import exits, output, parameters, session
+from engine.doors.progress import PullBar
 from engine.text.amounts import count
 
 if TYPE_CHECKING:
@@ -100,6 +101,25 @@ def test(model: str | None, *, as_json: bool) -> int:
             f"The answer lies at {tried.answer_distance:.2f}, the nearest wrong passage at"
             f" {tried.other_distance:.2f}; evidence ends at {tried.default_distance:.2f}."
         )
+        return exits.DONE
+
+    return session.run(work, application="noctuary models")
+
+
+@models.command()
+@click.argument("model")
+@parameters.JSON
+def pull(model: str, *, as_json: bool) -> int:
+    """Have Ollama fetch an embedding model, such as nomic-embed-text."""
+
+    async def work(engine: Engine) -> int:
+        with PullBar() as bar:
+            async for part in engine.notes.embedders.pull(model):
+                bar(part)
+        if as_json:
+            output.dump({"pulled": model})
+        else:
+            output.say(f"{model} is there. `noctuary models use ollama/{model}` changes to it.")
         return exits.DONE
 
     return session.run(work, application="noctuary models")
