@@ -115,6 +115,7 @@ class Backlog:
                 provider=self._embedder.provider,
                 model=self._embedder.model,
             )
+            await models.remember_distance(connection, identity, self._embedder.default_distance)
             self.known = await models.by_id(connection, identity)
         return identity
 
@@ -175,7 +176,18 @@ class Backlog:
             for row in rows:
                 await self._embed(connection, [row])
         else:
+            self._check_model()
             await self._store(connection, [row[0] for row in rows], vectors)
+
+    def _check_model(self) -> None:
+        """A model that was pulled anew in the midst of the work is another: its vectors are not kept as this
+        one's.
+
+        Raises:
+            ModelError: it is; whoever runs the backlog registers it then.
+        """
+        if self.known is not None and self._embedder.model_id != self.known.name:
+            raise ModelError(f"The model is not {self.known.name} any more, but {self._embedder.model_id}.")
 
     async def _fail(self, connection: AsyncConnection, passage: int, error: ModelError) -> None:
         """Mark a passage the model cannot embed; a model that embeds nothing is not the passage's fault.

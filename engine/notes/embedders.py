@@ -76,12 +76,11 @@ async def wanted(database: Database, settings: Settings) -> Embedder:
     Raises:
         SettingsError: it names a provider or model that does not exist.
     """
-    choice = None
-    if not is_explicit(settings):
-        async with database.connection() as connection:
-            choice = await models.chosen(connection)
+    async with database.connection() as connection:
+        choice = None if is_explicit(settings) else await models.chosen(connection)
+        distances = await models.distances(connection)
     provider, model = choice or (settings.embeddings_provider, settings.embeddings_model)
-    return embedder_of(provider, model, settings)
+    return embedder_of(provider, model, settings, distances)
 
 
 class Embedders:
@@ -102,6 +101,7 @@ class Embedders:
         self._embedder = ProvenEmbedder(embedder, on_change)
         self.backlog = Backlog(database, self._embedder, foreign)
         self.serving: Served | None = None
+        self._deciding = asyncio.Lock()
         self.unread = 0.0
         """Share (0..1) of the passages in languages that the model hardly reads, when last judged."""
         self._judged = 0
@@ -168,20 +168,26 @@ class Embedders:
         """Decide anew which model answers: the one in the making once it is complete, until then the last
         that was. Where none ever was, the one in the making answers as far as it is.
         """
-        async with self._database.connection() as connection:
-            if self.backlog.model is not None:
-                self.backlog.known = await models.by_id(connection, self.backlog.model)
-            complete = await models.last_complete(connection)
+        async with self._deciding:
+            await self._decide()
+
+    async def _decide(self) -> None:
         known = self.backlog.known
+        async with self._database.connection() as connection:
+            fresh = await models.by_id(connection, known.id) if known else None
+            complete = await models.last_complete(connection)
+            distances = await models.distances(connection)
+        if self.backlog.known is known:  # else it was registered as another meanwhile
+            self.backlog.known = known = fresh
         if complete is None or (known is not None and (known.complete_at or known.id == complete.id)):
             await self._serve(self.making)
         elif self.serving is None or self.serving.id != complete.id:
-            await self._serve(self._other(complete) or self.making)
+            await self._serve(self._other(complete, distances) or self.making)
 
-    def _other(self, known: Known) -> Served | None:
+    def _other(self, known: Known, distances: dict[str, float]) -> Served | None:
         """A model that is not the one in the making, opened to answer."""
         try:
-            embedder = embedder_of(known.provider, known.model, self._settings)
+            embedder = embedder_of(known.provider, known.model, self._settings, distances)
         except SettingsError as error:
             _log.warning("%s cannot answer until the new model has its vectors: %s", known.name, error)
             return None

@@ -121,6 +121,21 @@ async def register(
     return int(registered)
 
 
+async def distances(connection: AsyncConnection) -> dict[str, float]:
+    """The default distances that were measured, by the models' names."""
+    cursor = await connection.execute("SELECT name, distance FROM model WHERE distance IS NOT NULL")
+    return dict(await cursor.fetchall())
+
+
+async def remember_distance(connection: AsyncConnection, model: int, distance: float) -> None:
+    """Keep a measured default distance, so that no other process measures it again."""
+    await connection.execute(
+        "UPDATE model SET distance = %(distance)s"
+        " WHERE id = %(model)s AND distance IS DISTINCT FROM %(distance)s",
+        {"model": model, "distance": distance},
+    )
+
+
 async def complete(connection: AsyncConnection, model: int) -> bool:
     """Mark the model as complete when no live passage waits for its vector. Returns whether it became so."""
     known = await by_id(connection, model)

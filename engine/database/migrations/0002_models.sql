@@ -6,7 +6,9 @@ ALTER TABLE model
     ADD COLUMN model text NOT NULL DEFAULT 'all-MiniLM-L6-v2',
     -- When every passage had its vector of this model for the first time. From then on it may answer
     -- searches; until then the last one that did answers, so that a change of model is never seen.
-    ADD COLUMN complete_at timestamptz;
+    ADD COLUMN complete_at timestamptz,
+    -- Its default distance, where that had to be measured.
+    ADD COLUMN distance double precision;
 ALTER TABLE model ALTER COLUMN provider DROP DEFAULT, ALTER COLUMN model DROP DEFAULT;
 CREATE INDEX model_known ON model (provider, model, id DESC);
 
@@ -74,6 +76,6 @@ BEGIN
     END LOOP;
 END $$;
 
-GRANT UPDATE (complete_at) ON model TO noctuary_engine;
+GRANT UPDATE (complete_at, distance) ON model TO noctuary_engine;
 GRANT SELECT, INSERT, UPDATE, DELETE ON chosen_model TO noctuary_engine;
 GRANT EXECUTE ON FUNCTION register_model, forget_model TO noctuary_engine;

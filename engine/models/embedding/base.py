@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from engine.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import MutableMapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -60,7 +60,11 @@ class Embedder(Protocol):
 
     @property
     def default_distance(self) -> float:
-        """Cosine distance beyond which a passage is no evidence, unless the user sets another."""
+        """Cosine distance beyond which a passage is no evidence, unless the user sets another.
+
+        Raises:
+            ModelError: `ready` was not called, and the distance has to be measured first.
+        """
 
     async def ready(self) -> None:
         """Load or reach the model, so that all that is told of it is known. Cheap once it succeeded.
@@ -105,8 +109,16 @@ def open_embedder(settings: Settings) -> Embedder:
     return embedder_of(settings.embeddings_provider, settings.embeddings_model, settings)
 
 
-def embedder_of(provider: str, model: str | None, settings: Settings) -> Embedder:
+def embedder_of(
+    provider: str,
+    model: str | None,
+    settings: Settings,
+    distances: MutableMapping[str, float] | None = None,
+) -> Embedder:
     """The embedder of a provider for a model of its (None: the provider's own default).
+
+    `distances` holds measured default distances by `model_id`: what is in it is not measured again, and
+    what is measured is put into it.
 
     Raises:
         SettingsError: The provider is unknown, or does not have the model.
@@ -116,7 +128,7 @@ def embedder_of(provider: str, model: str | None, settings: Settings) -> Embedde
     if provider == OLLAMA:
         from engine.models.embedding.ollama import OllamaEmbedder
 
-        return OllamaEmbedder(settings.ollama_url, model)
+        return OllamaEmbedder(settings.ollama_url, model, distances=distances)
     if provider == SENTENCE_TRANSFORMERS:
         from engine.models.embedding.sentence_transformers import SentenceTransformersEmbedder
 
