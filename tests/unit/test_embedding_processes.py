@@ -233,6 +233,18 @@ async def test_closing_ends_the_processes_and_what_is_asked_of_them(
     await embedder.close()
 
 
+async def test_closing_ends_a_process_that_does_not_listen(
+    embedder: MultilingualEmbedder, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stub.folder / "deaf").touch()
+    await embedder.ready()
+    child = embedder._queries.seat.child
+    assert child is not None
+    monkeypatch.setattr(multilingual_process, "END_TIMEOUT", 0.5)
+    await embedder.close()
+    assert child._process.returncode == -signal.SIGKILL
+
+
 async def test_closing_while_a_process_starts_leaves_none(embedder: MultilingualEmbedder, stub: Stub) -> None:
     os.mkfifo(stub.folder / "stuck")
     starting = asyncio.create_task(embedder.ready())

@@ -342,6 +342,22 @@ def test_a_model_that_cannot_be_had_is_named(monkeypatch: pytest.MonkeyPatch) ->
         load("a b/c")
 
 
+@needs_library
+def test_a_download_that_breaks_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sentence_transformers
+    from huggingface_hub.errors import HfHubHTTPError
+
+    def transformer(where: str, **options: object) -> None:
+        raise (
+            OSError("not cached") if "local_files_only" in options else HfHubHTTPError.__bases__[0]("cut off")
+        )
+
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", transformer)
+    monkeypatch.setattr(sentence_model, "_ask_hub", lambda repository: None)
+    with pytest.raises(ModelError, match=r"acme/big does not load: cut off"):
+        load("acme/big")
+
+
 @needs_weights
 def test_a_model_of_the_hubs_cache_is_used_without_the_hub_and_without_a_word(tmp_path: Path) -> None:
     revision = "0123456789abcdef0123456789abcdef01234567"
@@ -351,13 +367,16 @@ def test_a_model_of_the_hubs_cache_is_used_without_the_hub_and_without_a_word(tm
     (store / "snapshots").mkdir()
     (store / "snapshots" / revision).symlink_to(weights())
     code = (
-        "import asyncio, subprocess\n"
+        "import asyncio, logging, subprocess\n"
+        "from engine.models.embedding.sentence_model import LIBRARIES\n"
         "from engine.models.embedding.sentence_transformers import SentenceTransformersEmbedder\n"
         "async def main():\n"
         "    embedder = SentenceTransformersEmbedder('acme/mini')\n"
         "    await embedder.ready()\n"
         "    await embedder.passages(['text ' * 900])\n"
         "    subprocess.run(['true'], preexec_fn=lambda: None)\n"
+        "    for library in LIBRARIES:\n"
+        "        logging.getLogger(library).warning('noise')\n"
         "    print(embedder.model_id)\n"
         "    await embedder.close()\n"
         "asyncio.run(main())\n"

@@ -3,7 +3,7 @@
 It runs in processes of its own (`multilingual_process`): one for passages, which is nice, and one for
 questions. A window of 190 tokens computes for 0.3 s and a full one for 1.2 s, so that a question behind
 a call of passages would be late by that, and have the low priority of these. A second process costs 20 MB
-that the two do not share, and answers within 25 ms, passages or not (median; at most 120 ms).
+that the two do not share, and answers in 25 to 40 ms, passages or not (median; at most 120 ms).
 """
 
 from __future__ import annotations

@@ -224,9 +224,8 @@ def _ask_hub(repository: str) -> None:
         ModelError: It has not, or cannot be reached.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+    from huggingface_hub.errors import RepositoryNotFoundError
 
-    unreachable = (OSError, *HfHubHTTPError.__bases__)  # which of the HTTP libraries it uses differs
     try:
         HfApi().model_info(repository, timeout=HUB_TIMEOUT)
     except RepositoryNotFoundError as error:
@@ -234,7 +233,7 @@ def _ask_hub(repository: str) -> None:
             f"The hub has no model {repository}, or not for everyone.",
             remedy="Set EMBEDDINGS_MODEL to a model's name there, or to a folder.",
         ) from error
-    except unreachable as error:
+    except _net_failures() as error:
         raise ModelError(
             f"The model {repository} is not on this machine, and the hub cannot be reached.",
             remedy="Connect once to download it, or set EMBEDDINGS_MODEL to a folder with a model.",
@@ -252,11 +251,18 @@ def _transformer(where: str) -> SentenceTransformer:
 
     try:
         return SentenceTransformer(where, trust_remote_code=False)
-    except (OSError, ValueError, RuntimeError, LookupError, TypeError, SafetensorError) as error:
+    except (*_net_failures(), ValueError, RuntimeError, LookupError, TypeError, SafetensorError) as error:
         raise ModelError(
             f"The model {where} does not load: {_sentence(error)}",
             remedy="Set EMBEDDINGS_MODEL to a model for sentence-transformers.",
         ) from error
+
+
+def _net_failures() -> tuple[type[Exception], ...]:
+    """What the hub's client raises when the net fails; which HTTP library it uses differs."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return (OSError, *HfHubHTTPError.__bases__)
 
 
 def fingerprint(folder: Path) -> str:
