@@ -286,7 +286,8 @@ class Notes:
         if embed:
             self._services.start("model", self._searcher.warm)
         if work:
-            self._services.start("worker", self._work)
+            worker = self._worker()
+            self._services.start("worker", lambda: self._work(worker))
             self._services.start("maintenance", self._maintain)
         if embed:
             self._services.start(EMBEDDER, self.embedders.run)
@@ -330,8 +331,7 @@ class Notes:
     def _model(self) -> int | None:
         return self.embedders.backlog.model
 
-    async def _work(self) -> None:
-        worker = self._worker()
+    async def _work(self, worker: Worker) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.run())
             group.create_task(self._follow_reach(worker))

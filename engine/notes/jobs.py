@@ -3,6 +3,8 @@
 A job says that a path wants a look; what is done is decided by what stands on the disk then. Waiting
 jobs coalesce by path and no path is held twice: two partial unique indexes see to both. A claimed job
 carries a lease; when it lapses the job waits again, and after MAX_ATTEMPTS claims it has failed.
+
+The clock may be set back: what was stamped by a later one is due, and nobody waits for it to come round.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ MOMENT = 2.0
 """Seconds that who works until nothing is left waits for a job that is held back: a deletion's grace,
 a note that is being written."""
 
+AHEAD = "1 minute"
+"""How far ahead of the clock no stamp and no delay lies, unless the clock was set back since."""
+
 KEEP_DONE = "7 days"
 """How long a done job is kept for the Jobs pane."""
 
@@ -52,11 +57,11 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('noctuary:queue'
 # A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway. Written as
 # `folder <> ALL`, a prepared statement would expect no row where there is but one folder, and read another
 # index from end to end.
-_CLAIM = """
+_CLAIM = f"""
     WITH next AS (
         SELECT id FROM job
-        WHERE status = 'pending' AND not_before <= now() AND NOT %(foreign)s::integer[] @> ARRAY[folder]
-            AND NOT EXISTS (
+        WHERE status = 'pending' AND attempts = 0 AND NOT %(foreign)s::integer[] @> ARRAY[folder]
+            AND (not_before <= now() OR not_before > now() + interval '{AHEAD}') AND NOT EXISTS (
             SELECT FROM job AS held
             WHERE held.status = 'processing' AND held.folder = job.folder AND held.path = job.path)
         ORDER BY priority DESC, id LIMIT %(limit)s
@@ -68,6 +73,10 @@ _CLAIM = """
     WHERE job.id = next.id AND folder.id = job.folder
     RETURNING job.id, job.kind, job.folder, folder.path, job.path, job.priority, job.confirmed, job.attempts
 """
+
+_CLAIM_SUSPECT = _CLAIM.replace("attempts = 0", "attempts > 0").replace(
+    "ORDER BY priority", "ORDER BY attempts, priority"
+)
 
 _DONE = """
     WITH done AS (
@@ -90,13 +99,15 @@ _FAIL = """
         AND old.id <> failed.id
 """
 
-_ANY_LAPSED = "SELECT EXISTS (SELECT FROM job WHERE status = 'processing' AND lease_until < now())"
+_HAS_LAPSED = f"(lease_until < now() OR started_at > clock_timestamp() + interval '{AHEAD}')"
+
+_ANY_LAPSED = f"SELECT EXISTS (SELECT FROM job WHERE status = 'processing' AND {_HAS_LAPSED})"
 
 # A lapsed job whose path has a newer waiting one hands over its count, so that a note which kills
 # every worker cannot hide behind being saved again and again; and the human's word, if it has it.
-_LAPSED_INTO_WAITING = """
+_LAPSED_INTO_WAITING = f"""
     WITH lapsed AS (
-        DELETE FROM job WHERE status = 'processing' AND lease_until < now() AND EXISTS (
+        DELETE FROM job WHERE status = 'processing' AND {_HAS_LAPSED} AND EXISTS (
             SELECT FROM job AS waiting WHERE waiting.status = 'pending'
                 AND waiting.folder = job.folder AND waiting.path = job.path)
         RETURNING folder, path, attempts, confirmed
@@ -106,15 +117,15 @@ _LAPSED_INTO_WAITING = """
     FROM lapsed WHERE job.status = 'pending' AND job.folder = lapsed.folder AND job.path = lapsed.path
 """
 
-_LAPSED = """
+_LAPSED = f"""
     WITH lapsed AS (
         UPDATE job SET
             status = CASE WHEN attempts >= %(most)s THEN 'failed' ELSE 'pending' END,
             error = format('The worker %%s stopped while it worked on this (attempt %%s of %%s).',
-                worker, attempts, %(most)s::integer),
+                worker, least(attempts, %(most)s), %(most)s::integer),
             finished_at = CASE WHEN attempts >= %(most)s THEN now() END,
             lease_until = NULL, worker = NULL
-        WHERE status = 'processing' AND lease_until < now()
+        WHERE status = 'processing' AND {_HAS_LAPSED}
         RETURNING id, status, folder, path
     ), replaced AS (
         DELETE FROM job AS old USING lapsed WHERE lapsed.status = 'failed' AND old.status = 'failed'
@@ -155,13 +166,14 @@ _RETRY = """
 
 # The order keeps to the partial indexes: EXISTS would read the done jobs from end to end whenever the
 # planner believes that many wait.
-_WAITING = """
+_WAITING = f"""
     SELECT coalesce(
         (SELECT true FROM job WHERE status = 'pending' AND NOT %(foreign)s::integer[] @> ARRAY[folder]
-            AND not_before <= now() + %(within)s * interval '1 second'
+            AND (not_before <= now() + %(within)s * interval '1 second'
+                OR not_before > now() + interval '{AHEAD}')
             ORDER BY priority DESC, id LIMIT 1),
         (SELECT true FROM job WHERE status = 'processing' AND NOT %(foreign)s::integer[] @> ARRAY[folder]
-            AND lease_until > now() ORDER BY folder, path LIMIT 1), false)
+            AND NOT {_HAS_LAPSED} ORDER BY folder, path LIMIT 1), false)
 """
 
 _LIST = """
@@ -248,11 +260,17 @@ async def claim(
     limit: int,
     lease: float,
     foreign: Sequence[FolderId] = (),
+    idle: bool = True,
 ) -> list[Claimed]:
-    """Take up to `limit` waiting jobs, newest first, for `lease` seconds; none of `foreign` folders."""
+    """Take up to `limit` waiting jobs, newest first, for `lease` seconds; none of `foreign` folders.
+
+    A job over which a worker died may be what kills workers: it is taken alone, after all others, and only
+    by one that is `idle`, so that none that is innocent dies with it time after time.
+    """
     values = {"limit": limit, "worker": worker, "lease": lease, "foreign": list(foreign)}
-    cursor = await connection.execute(_CLAIM, values)
-    rows = await cursor.fetchall()
+    rows = await (await connection.execute(_CLAIM, values)).fetchall()
+    if not rows and idle:
+        rows = await (await connection.execute(_CLAIM_SUSPECT, values | {"limit": 1})).fetchall()
     claimed = [
         Claimed(
             JobId(row[0]), JobKind(row[1]), FolderId(row[2]), Path(row[3]), row[4], row[5], row[6], row[7]
@@ -383,8 +401,10 @@ async def waiting(
 
 
 async def prune(connection: AsyncConnection) -> int:
-    """Drop done jobs older than KEEP_DONE. Returns how many."""
+    """Drop done jobs older than KEEP_DONE (or of a clock that was set back since). Returns how many."""
     cursor = await connection.execute(
-        "DELETE FROM job WHERE status = 'done' AND finished_at < now() - %s::interval", (KEEP_DONE,)
+        "DELETE FROM job WHERE status = 'done'"
+        " AND (finished_at < now() - %s::interval OR finished_at > now() + interval '1 day')",
+        (KEEP_DONE,),
     )
     return cursor.rowcount

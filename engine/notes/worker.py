@@ -90,7 +90,12 @@ class Worker:
         self._wake.set()
 
     async def run(self) -> None:
-        """Work until cancelled; what is in hand then is given back unharmed."""
+        """Work until cancelled; what is in hand then is given back unharmed.
+
+        It may be run again: what could not be given back for want of the database is given back first.
+        """
+        self._handover = asyncio.Queue(maxsize=1)
+        await self._release_held()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._prepare_batches(), name="noctuary-prepare")
@@ -136,6 +141,8 @@ class Worker:
             batch = await asyncio.to_thread(prepare, claimed, known, restless)
             await self._return([job.id for job in claimed[len(batch) :]])
             await self._handover.put(batch)
+            if claimed[0].attempts > 1:
+                await self._handover.join()  # nobody else's work is in our hands if it kills us
 
     async def _return(self, left: Sequence[JobId]) -> None:
         """Give back what a batch had no room for, so that a note saved meanwhile goes first."""
@@ -148,7 +155,12 @@ class Worker:
         async with self._database.connection() as connection:
             await jobs.reclaim_lapsed(connection)
             claimed = await jobs.claim(
-                connection, self.name, limit=BATCH, lease=self._lease, foreign=self._foreign()
+                connection,
+                self.name,
+                limit=BATCH,
+                lease=self._lease,
+                foreign=self._foreign(),
+                idle=not self._held,
             )
         self._held.update(job.id for job in claimed)
         return claimed
@@ -172,6 +184,7 @@ class Worker:
             batch = await self._handover.get()
             await self._settle(batch)
             self._held.difference_update(item.job.id for item in batch)
+            self._handover.task_done()
             await asyncio.to_thread(batch.clear)  # freeing a million counts takes the loop 20 ms
             await self._refresh_statistics()
             self.wake()  # a path that was held may wait again
@@ -276,8 +289,11 @@ class Worker:
     async def _give_back(self) -> None:
         from psycopg import OperationalError
 
-        self._held.clear()
-        # Without the server the leases lapse by themselves.
+        # Without the server they are given back when this worker runs again, or their leases lapse.
         with suppress(OperationalError, DatabaseUnavailable):
-            async with self._database.transaction() as connection:
-                await jobs.release(connection, self.name, await jobs.held(connection, self.name))
+            await self._release_held()
+
+    async def _release_held(self) -> None:
+        self._held.clear()
+        async with self._database.transaction() as connection:
+            await jobs.release(connection, self.name, await jobs.held(connection, self.name))

@@ -74,7 +74,7 @@ async def test_a_note_that_is_rewritten_for_ever_fails_visibly(
 
 async def test_jobs_that_are_held_back_hold_up_no_vectors(vault: Vault) -> None:
     await vault.save("a.md", "owls hunt\n")
-    await vault.enqueue("later.md", delay=3600.0)
+    await vault.enqueue("later.md", delay=50.0)
     async with asyncio.timeout(20):
         await vault.notes.work_until_idle(embed=True)
     assert await vault.value("SELECT count(*) FROM embedding WHERE state = 'pending'") == 0
