@@ -77,7 +77,8 @@ def is_note(name: str) -> bool:
 
 def stamp_of(status: os.stat_result) -> Stamp:
     """The stamp of a stat result; the time stamps of a very young file are not to be trusted."""
-    young = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < YOUNG_NS
+    now = time.time_ns()  # the modification time can be set to any, also one to come
+    young = now - status.st_ctime_ns < YOUNG_NS or abs(now - status.st_mtime_ns) < YOUNG_NS
     return Stamp(status.st_size, written_ns(status), 0 if young else status.st_ctime_ns)
 
 

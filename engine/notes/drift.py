@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 CLOCKS_DIFFER = 2.0
 """Seconds by which a file system's time stamps may lag behind the database's clock (FAT: 2 s)."""
+
+CLOCK_SET_BACK = 60.0
+"""Seconds by which a job's stamp is ahead of the clock only when that was set back since."""
 
 _ROWS = "SELECT path, hash, size, mtime_ns, ctime_ns, format FROM file WHERE folder = %s"
 _ROWS_BELOW = _ROWS + " AND path >= %s AND path < %s"
@@ -257,9 +262,17 @@ def _wants_a_job(job: OpenJob | None, stamp: disk.Stamp) -> bool:
     if job.status == "processing" and (not stamp.ctime_ns or job.started_at is None):
         return True
     since = job.finished_at if job.status == "failed" else job.started_at
+    now = time.time()
+    if since is None or since.timestamp() > now + CLOCK_SET_BACK:
+        return True
     slack = CLOCKS_DIFFER if job.status == "processing" else 0.0
-    written = max(stamp.mtime_ns, stamp.ctime_ns) / 1e9
-    return since is None or written > since.timestamp() - slack
+    return _written(stamp, now) > since.timestamp() - slack
+
+
+def _written(stamp: disk.Stamp, now: float) -> float:
+    """When a file was written last, in seconds. A stamp of the future tells nothing: anyone can set one."""
+    seconds = (stamp.mtime_ns / 1e9, stamp.ctime_ns / 1e9)
+    return max((each for each in seconds if each <= now + CLOCKS_DIFFER), default=-math.inf)
 
 
 async def report(

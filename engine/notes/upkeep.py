@@ -54,6 +54,9 @@ _WORTH_IT = """
     FROM passage WHERE orphaned_at < now() - %(keep)s::interval
 """
 
+# The clock was set back since: their time begins anew.
+_OF_THE_FUTURE = "UPDATE passage SET orphaned_at = now() WHERE orphaned_at > now() + interval '1 day'"
+
 _OVERDUE = """
     SELECT id, length, heading, text, format FROM passage WHERE orphaned_at < now() - %s::interval
         AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
@@ -133,6 +136,7 @@ async def purge(database: Database) -> int:
     a transaction each, so that no writer waits long. Returns how many were removed.
     """
     async with database.connection() as connection:
+        await connection.execute(_OF_THE_FUTURE)
         cursor = await connection.execute(_WORTH_IT, {"keep": KEEP_ORPHANS, "share": PURGE_SHARE})
         if await cursor.fetchone() != (True,):
             return 0
