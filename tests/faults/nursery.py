@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
 WITHIN = 60
@@ -32,13 +32,14 @@ class Nursery:
         self._living: set[int] = set()
 
     @classmethod
-    async def start(cls, *prefix: str) -> Nursery:
-        """Start her; `prefix` is a command that runs her otherwise, as `unshare` does."""
+    async def start(cls, *prefix: str, begun: Callable[[int], object] = int) -> Nursery:
+        """Start her; `prefix` is a command that runs her otherwise, as `unshare` does, and `begun` takes its pid."""
         environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "TOKENIZERS_PARALLELISM": "false"}
         process = await asyncio.create_subprocess_exec(
             *prefix, sys.executable, __file__, stdin=PIPE, stdout=PIPE, env=environment
         )
         mother = cls(process)
+        begun(process.pid)
         assert await mother._line() == "ready"
         return mother
 
