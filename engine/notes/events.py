@@ -33,20 +33,7 @@ async def changes(root: Path, *, beat: float) -> AsyncGenerator[list[tuple[str, 
     Raises:
         EventsFailed: the listener says why, or died.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # the modules beside the script are not to be taken for those of a library
-        str(_LISTENING),
-        str(root),
-        str(_DEBOUNCE_MS),
-        str(_STEP_MS),
-        str(int(beat * 1000)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,  # the terminal's Ctrl+C is for its parent
-        limit=_LONGEST_LINE,
-    )
+    process = await _listener(root, beat)
     try:
         while process.stdout and (line := await process.stdout.readline()):
             told = json.loads(line)
@@ -58,3 +45,25 @@ async def changes(root: Path, *, beat: float) -> AsyncGenerator[list[tuple[str, 
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+async def _listener(root: Path, beat: float) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # the modules beside the script are not to be taken for those of a library
+            str(_LISTENING),
+            str(root),
+            str(_DEBOUNCE_MS),
+            str(_STEP_MS),
+            str(int(beat * 1000)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,  # the terminal's Ctrl+C is for its parent
+            limit=_LONGEST_LINE,
+        )
+    except OSError as error:  # too many processes or open files, no memory
+        raise EventsFailed(
+            f"the process that listens for them cannot be started: {error.strerror}"
+        ) from error
