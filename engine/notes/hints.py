@@ -9,7 +9,7 @@ import os
 import stat
 import time
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from engine.notes import disk
@@ -18,7 +18,6 @@ from engine.notes.model import JobKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 
 @dataclass(slots=True)
@@ -46,7 +45,10 @@ def sort_hints(root: Path, paths: Iterable[str]) -> Hints:
 
 def _sort(root: Path, relative: PurePosixPath, hints: Hints) -> None:
     if disk.through_link(root, _folder(relative.parent)):
-        return  # the kernel's watches follow links to folders, we do not
+        place = _behind_links(root, relative)
+        if place is None or disk.hidden(str(place)):
+            return
+        relative = place
     path = str(relative)
     if not disk.nameable(path):
         hints.folders.add("")
@@ -66,6 +68,16 @@ def _sort(root: Path, relative: PurePosixPath, hints: Hints) -> None:
             hints.gone.append(Wanted(JobKind.DELETE_PATH, path, time.time_ns()))
     elif note:
         hints.wanted.append(Wanted(JobKind.INGEST_PATH, path, disk.written_ns(status)))
+
+
+def _behind_links(root: Path, relative: PurePosixPath) -> PurePosixPath | None:
+    """Where a path that leads through a link really lies in the root, if it does.
+
+    The kernel's watches follow links to folders, as we do not, and one for a folder of the root may go by
+    the name of a link to it.
+    """
+    real = Path(os.path.realpath(root / relative.parent))
+    return PurePosixPath(real.relative_to(root), relative.name) if real.is_relative_to(root) else None
 
 
 def _folder(path: PurePosixPath) -> str:
