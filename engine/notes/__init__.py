@@ -9,7 +9,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine.notes import citations, drift, failures, folders, jobs, named, reach
+from engine.notes import citations, drift, failures, folders, joblist, jobs, named, reach
 from engine.notes.embedders import EMBEDDER, Embedders
 from engine.notes.model import (
     Citation,
@@ -77,7 +77,7 @@ class Notes:
         self._watchers: dict[FolderId, FolderWatcher] = {}
         self._watching = False
         self._standing = Standing(database, self._model)
-        self._job_counts = Tally(jobs.counts)
+        self._job_counts = Tally(joblist.counts)
         self._index_counts = Tally(index_counts)
 
     # Folders
@@ -160,12 +160,12 @@ class Notes:
     ) -> list[Job]:
         """A page of jobs, newest first; `text` is looked for in path and error."""
         async with self._database.connection() as connection:
-            return await jobs.listing(connection, status=status, text=text, limit=limit, offset=offset)
+            return await joblist.listing(connection, status=status, text=text, limit=limit, offset=offset)
 
     async def job_counts(self) -> JobCounts:
         """Jobs by status, and the rate."""
         async with self._database.connection() as connection:
-            return await jobs.counts(connection)
+            return await joblist.counts(connection)
 
     async def retry(self, ids: Sequence[JobId] | None = None, *, strict: bool = False) -> int:
         """Queue failed jobs again; without ids all of them, and passages the model failed on.

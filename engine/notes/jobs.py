@@ -1,4 +1,4 @@
-"""The queue: every statement that touches the table `job`.
+"""The queue: every statement that changes the table `job`.
 
 A job says that a path wants a look; what is done is decided by what stands on the disk then. Waiting
 jobs coalesce by path and no path is held twice: two partial unique indexes see to both. A claimed job
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from engine.database.bulk import as_json
 from engine.errors import RetryError
-from engine.notes.model import FolderId, Job, JobCounts, JobId, JobKind, JobStatus
-from engine.text.safe import spelt
+from engine.notes.model import FolderId, JobId, JobKind, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,25 +173,6 @@ _WAITING = f"""
             ORDER BY priority DESC, id LIMIT 1),
         (SELECT true FROM job WHERE status = 'processing' AND NOT %(foreign)s::integer[] @> ARRAY[folder]
             AND NOT {_HAS_LAPSED} ORDER BY folder, path LIMIT 1), false)
-"""
-
-_LIST = """
-    SELECT job.id, job.kind, job.status, folder.path, job.path, job.attempts, job.error, job.created_at,
-        job.started_at, job.finished_at, job.worker
-    FROM job JOIN folder ON folder.id = job.folder
-    WHERE (%(status)s::text IS NULL OR job.status = %(status)s)
-        AND (%(text)s = ''
-            OR position(lower(%(text)s) IN lower(job.path || ' ' || coalesce(job.error, ''))) > 0)
-    ORDER BY job.id DESC LIMIT %(limit)s OFFSET %(offset)s
-"""
-
-_COUNTS = """
-    SELECT count(*) FILTER (WHERE status = 'pending'), count(*) FILTER (WHERE status = 'processing'),
-        count(*) FILTER (WHERE status = 'done'), count(*) FILTER (WHERE status = 'failed'),
-        count(*) FILTER (WHERE status = 'done' AND finished_at > now() - interval '60 seconds')
-            / least(60.0, greatest(1.0, extract(epoch FROM now() - min(started_at)
-                FILTER (WHERE status = 'done' AND finished_at > now() - interval '60 seconds'))))
-    FROM job
 """
 
 
@@ -357,34 +337,6 @@ async def require_failed(connection: AsyncConnection, ids: Sequence[JobId]) -> N
     ]
     if wrong:
         raise RetryError(" ".join(wrong), remedy="`noctuary jobs --status failed` lists those that failed.")
-
-
-async def listing(
-    connection: AsyncConnection, *, status: JobStatus | None, text: str, limit: int, offset: int
-) -> list[Job]:
-    """A page of jobs, newest first; `text` is looked for in the path and the error."""
-    cursor = await connection.execute(
-        _LIST,
-        {
-            "status": None if status is None else str(status),
-            "text": spelt(text).replace("\0", ""),
-            "limit": limit,
-            "offset": offset,
-        },
-    )
-    return [
-        Job(JobId(row[0]), JobKind(row[1]), JobStatus(row[2]), Path(row[3]), *row[4:])
-        for row in await cursor.fetchall()
-    ]
-
-
-async def counts(connection: AsyncConnection) -> JobCounts:
-    """Jobs by status and the rate over the last minute."""
-    cursor = await connection.execute(_COUNTS)
-    row = await cursor.fetchone()
-    if row is None:
-        return JobCounts()
-    return JobCounts(row[0], row[1], row[2], row[3], float(row[4] or 0.0))
 
 
 async def waiting(

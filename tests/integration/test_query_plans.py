@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from engine.notes import backlog, drift, index, jobs, lists, search
+from engine.notes import backlog, drift, index, joblist, jobs, lists, search
 from engine.notes.backlog import vector_text
 from engine.notes.scope import EVERYTHING
 from tests.integration.bulk import DIMENSION, VECTORS
@@ -62,11 +62,11 @@ QUERIES: dict[str, tuple[str, Any, str]] = {
     "orphans": (index._ORPHAN, ([1, 2, 3],), "passage_pkey"),
     "done": (jobs._DONE, {"ids": [30_020, 30_040], "worker": "w"}, "job_pkey|job_status"),
     "page of failed jobs": (
-        jobs._LIST,
+        joblist._LIST,
         {"status": "failed", "text": "", "limit": 200, "offset": 0},
         "job_status|job_pkey",
     ),
-    "page of all jobs": (jobs._LIST, {"status": None, "text": "", "limit": 200, "offset": 0}, "job_pkey"),
+    "page of all jobs": (joblist._LIST, {"status": None, "text": "", "limit": 200, "offset": 0}, "job_pkey"),
 }
 GENERIC = {
     "claim",
