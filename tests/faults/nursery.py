@@ -7,6 +7,7 @@ Run as a script this is the mother: it imports everything and loads the model on
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import json
 import os
@@ -169,6 +170,8 @@ def prepare() -> None:
     engine._load()
     for name in ("database.opening", "notes.index", "notes.upkeep", "notes.prepare"):
         importlib.import_module(f"engine.{name}")
+    for codec in ("ascii", "latin_1", "idna"):  # a child that is another user may not reach their modules
+        codecs.lookup(codec)
     first = BundledEmbedder()
 
     async def load() -> None:

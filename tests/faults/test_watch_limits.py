@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.notes import events
+from engine.notes.model import WatchMode
 from tests.faults.nursery import Nursery
 from tests.faults.truth import settle
 from tests.integration.test_watcher_faults import listeners
@@ -66,6 +68,22 @@ async def test_too_few_watches_are_told_and_polling_takes_over(
     await settle(vault)
     assert await vault.found("polling") == ["new/deep/a.md"]
     await mother.close()
+
+
+async def test_a_listener_that_cannot_be_started_is_replaced_by_polling(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when no more processes can be made."""
+    monkeypatch.setattr(events.sys, "executable", "/nowhere/python")
+    async with watched(vault, poll_interval=0.1) as held:
+        await held.mode(WatchMode.POLLING)
+        assert held.state.reason == (
+            "file events failed repeatedly: the process that listens for them cannot be started:"
+            " No such file or directory"
+        )
+        vault.write("a.md", "found all the same\n")
+        await settle(vault)
+        assert held.services.faults == {}
 
 
 @pytest.mark.skipif(not QUEUE.exists(), reason="the kernel's queue of events is Linux's")
