@@ -120,7 +120,7 @@ async def test_a_note_that_is_worked_on_and_was_not_written_since_is_not_queued_
     vault.write("a.md", "owls hunt\n")
     await vault.enqueue("a.md")
     await vault.claim("busy")
-    await vault.rows("UPDATE job SET started_at = now() + interval '1 hour'")
+    await vault.rows("UPDATE job SET started_at = now() + interval '30 seconds'")
     await asyncio.sleep(2 * disk.YOUNG_NS / 1e9)  # until its time stamps can be believed
     assert await vault.notes.index_all() == 0
 
