@@ -89,3 +89,15 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         os.write(self._fd, keys.encode())
+
+    def flood(self, keys: str) -> None:
+        """Send more than the terminal holds at once, reading what it writes meanwhile."""
+        left = keys.encode()
+        os.set_blocking(self._fd, False)
+        while left:
+            select.select([], [self._fd], [], 0.05)
+            try:
+                left = left[os.write(self._fd, left[:1024]) :]
+            except BlockingIOError:
+                self.read(0.01)
+        os.set_blocking(self._fd, True)
