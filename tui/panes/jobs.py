@@ -31,7 +31,7 @@ from tui.panes.jobs_text import (
 )
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm, TextDialog
-from tui.text import content, line
+from tui.text import all_of, content, line
 from tui.widgets.label import Label
 from tui.widgets.progress import embedding_line
 from tui.widgets.row_list import Column, Row, RowList
@@ -288,13 +288,13 @@ class JobsPane(ListPane[JobsSnapshot]):
         """What a retry without marks takes, in words."""
         counts = self.snapshot.counts if self.snapshot is not None else JobCounts()
         vectors = self.snapshot.vectors if self.snapshot is not None else 0
-        passages = count(vectors, "passage") + " without a vector"
         if self.filter_text:
             kind = "passages without a vector" if self.status == VECTORS else "failed jobs"
             return f"the {kind} with “{self.filter_text}”"
         if self.status == VECTORS or not counts.failed:
-            return f"all {passages}"
-        return f"all {count(counts.failed, 'failed job')}" + (f" and {passages}" if vectors else "")
+            return f"{all_of(vectors, 'passage')} without a vector"
+        passages = f" and {count(vectors, 'passage')} without a vector" if vectors else ""
+        return all_of(counts.failed, "failed job") + passages
 
     def _retry_all(self, confirmed: bool | None) -> None:
         if confirmed:

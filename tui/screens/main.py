@@ -204,7 +204,7 @@ class MainScreen(Actor, Screen[None]):
 
     def do_help(self) -> None:
         """All keys."""
-        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope, wide=self.size.width >= WIDE))
+        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope))
 
     def do_palette(self) -> None:
         """Every command by name."""
