@@ -33,6 +33,17 @@ async def test_a_signal_ends_the_console_in_the_midst_of_a_flood(
         assert await eventually(screen.ended, 10) == (-signal.SIGTERM,)
 
 
+async def test_letters_typed_ahead_reach_what_the_key_before_them_opens(
+    environment: dict[str, str], database_url: str, tmp_path: Path
+):
+    surroundings = {**environment, "DATABASE_URL": database_url}
+    with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
+        screen.until("vectors ✓")
+        for number in "348":
+            screen.press(f"{number}/owl{number}\r", f"“owl{number}”")
+        screen.press("2owl", "citation")
+
+
 class _SlowApp:
     """Takes one key and no other until the gate is opened."""
 
