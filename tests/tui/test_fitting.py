@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,3 +92,13 @@ async def test_a_pane_that_reads_does_not_say_that_the_database_opens(
         )
         await screen.press("4")
         assert said[0][-1] == "Comparing disk and index…"
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+async def test_no_line_of_the_help_is_broken_anew(settings: Settings, tmp_path: Path, width: int):
+    async with desk(settings, write(tmp_path / "vault", NOTES), size=(width, 50)) as screen:
+        await screen.press("3", "question_mark")
+        begun = [text for text in screen.lines if re.match(r"[^│]*│ [^ │]", text)]
+        ends = {"first)", "list.previous-match", "list.half-down"}
+        assert len(begun) > 20
+        assert not any(text.split("│")[1].strip() in ends for text in begun)

@@ -35,6 +35,8 @@ def embedding_line(progress: EmbeddingProgress | None) -> Content:
     )
     if progress.trouble:
         return Content.assemble((f"✗ {plain(progress.trouble)}", "$text-error"), failed)
+    if not progress.total:
+        return line(f"Embedding: no passages yet ({progress.model})", "dim")
     if not progress.pending:
         have = count(progress.embedded, "passage has its vector", "passages have their vectors")
         done = line(f"Embedding: {have} ({progress.model})", "dim")
