@@ -89,6 +89,8 @@ class Terminal:
         if self._status is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             self._status = os.waitstatus_to_exitcode(status) if pid else None
+            if pid and self._fd >= 0:
+                self._drain(1)  # its last words, which may have come since
         return None if self._status is None else (self._status,)
 
     def press(self, keys: str, then: str = "") -> None:
