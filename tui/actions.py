@@ -32,6 +32,8 @@ class Action:
     label: str
     help: str
     palette: bool = True
+    listed: bool = True
+    """Whether the help tells it: not where there is nothing to go to yet."""
 
     @property
     def scope(self) -> str:
@@ -49,9 +51,9 @@ APP = (
     Action("app.pane-2", "search", "Go to the search line"),
     Action("app.pane-3", "jobs", "Go to Jobs: the queue and the embedding backlog"),
     Action("app.pane-4", "drift", "Go to Drift: where index and disk differ"),
-    Action("app.pane-5", "lessons", "Lessons come with a later version", palette=False),
-    Action("app.pane-6", "proposals", "Proposals come with a later version", palette=False),
-    Action("app.pane-7", "knowledge", "Knowledge comes with a later version", palette=False),
+    Action("app.pane-5", "pane 5", "Say which panes there are", palette=False, listed=False),
+    Action("app.pane-6", "pane 6", "Say which panes there are", palette=False, listed=False),
+    Action("app.pane-7", "pane 7", "Say which panes there are", palette=False, listed=False),
     Action("app.pane-8", "log", "Go to the Log: what the engine did"),
     Action("app.next-pane", "next", "Next pane", palette=False),
     Action("app.previous-pane", "previous", "Previous pane", palette=False),
@@ -75,7 +77,7 @@ LIST = (
     Action("list.previous-match", "previous", "Previous row that matches the filter", palette=False),
     Action("list.clear", "clear", "Drop the filter, else the marks", palette=False),
     Action("list.mark", "mark", "Mark or unmark the row; an action takes the marks, else the row"),
-    Action("list.mark-all", "mark all", "Mark all rows shown, or none if all are marked"),
+    Action("list.mark-all", "mark all", "Mark all rows, or none if all are marked"),
     Action("list.unmark", "unmark", "Undo: bring back or take away the last marks"),
     Action("list.copy", "copy", "Copy what the row is about"),
     Action("list.open", "open", "Open the file in your editor, or go where the row leads"),

@@ -21,7 +21,7 @@ from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
 from tui.panes.base import FetchFailed, Shown
 from tui.screens.main import MainScreen
 from tui.status_reader import StatusReader
-from tui.themes import without_colour
+from tui.themes import restore, without_colour
 from tui.widgets.status_line import Health
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class NoctuaryApp(App[None]):
         self.news_waiting = False
         self._leaving: asyncio.Task[None] | None = None
         self.set_keymap(self.keys.overrides)
+        restore(self, settings.paths)
         if self.no_color:
             without_colour(self)
 

@@ -2,7 +2,8 @@
 
 Textual hands each key to the event loop and goes on reading. The loop's own pipe fills with so many, and
 the signal that should end the program finds no room in it (`signal.set_wakeup_fd`) and is lost. So here
-a key is handed over when the loop has taken the one before it; what is not read yet waits in the terminal.
+a key is handed over when the one before it was answered; what is not read yet waits in the terminal. So
+letters that are typed ahead reach the input that the key before them opens.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ MOST_REPEATS = 200
 
 PAUSE_SECONDS = 0.01
 """Between two keys: a key that is held down comes slower than this, a flood faster."""
+
+TURNS = 25
+"""Turns of the loop in which a key goes down to the widget with the focus, up again through all above it,
+and the focus moves; more than twice what was counted. An idle loop makes them in a millisecond."""
 
 LOOK_SECONDS = 0.05
 """Between two looks whether the screen is being left, which the loop waits for while we wait for it."""
@@ -77,7 +82,7 @@ class Driver(LinuxDriver):
             self._app.call_later(self._app.exit)
 
     def send_message(self, message: Message) -> None:
-        """Hand over what was read, and wait until the loop has it, unless the screen is being left."""
+        """Hand over what was read, and wait until it was answered, unless the screen is being left."""
         if threading.current_thread() is not self._key_thread:
             super().send_message(message)
             return
@@ -85,7 +90,12 @@ class Driver(LinuxDriver):
         if isinstance(message, Key) and self._repeats.too_many(message.key, pause=pause):
             return
         if not self.exit_event.is_set():
-            taken = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)  # noqa: SLF001
-            while not self.exit_event.is_set() and not futures.wait([taken], LOOK_SECONDS).done:
+            answered = asyncio.run_coroutine_threadsafe(self._hand_over(message), self._loop)
+            while not self.exit_event.is_set() and not futures.wait([answered], LOOK_SECONDS).done:
                 pass
         self._handed_over = time.monotonic()
+
+    async def _hand_over(self, message: Message) -> None:
+        await self._app._post_message(message)  # noqa: SLF001  (as Textual's own driver does)
+        for _ in range(TURNS if isinstance(message, Key) else 0):
+            await asyncio.sleep(0)

@@ -11,6 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.content import Content
 
+from engine.text.amounts import count
 from engine.text.safe import visible
 
 TAB = 4
@@ -35,6 +36,11 @@ def line(text: str, style: str = "") -> Content:
     """The same on one line."""
     shown = plain(text)
     return Content.styled(shown, style) if style else Content(shown)
+
+
+def all_of(number: int, noun: str) -> str:
+    """`the row`, `all 3 rows`: what a question is about when it is about everything."""
+    return f"the {noun}" if number == 1 else f"all {count(number, noun)}"
 
 
 def cell(text: str, style: str = "", *, width: int = 0, right: bool = False) -> Text:

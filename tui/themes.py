@@ -1,15 +1,26 @@
-"""Themes, and a screen without any colour."""
+"""Themes, the one that was chosen last, and a screen without any colour."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
 from textual.filter import LineFilter
 
+from engine.errors import SettingsError
+
 if TYPE_CHECKING:
     from textual.app import App
     from textual.color import Color
+
+    from engine.settings import Paths
+
+FILE = "theme"
+"""In the state folder: the name of the theme, and nothing else."""
+
+LONGEST = 100
+"""Characters read of it: no theme has a longer name."""
 
 NEXT = {
     "textual-dark": "textual-light",
@@ -44,3 +55,23 @@ def next_theme(app: App[Any]) -> str:
     """Change to the next theme; its name."""
     app.theme = NEXT.get(app.theme, next(iter(NEXT)))
     return app.theme
+
+
+def restore(app: App[Any], paths: Paths) -> None:
+    """Take the theme of the last session. One that is not there any more, or cannot be read, is none."""
+    try:
+        with (paths.state_at / FILE).open(encoding="utf-8", errors="replace") as file:
+            name = file.read(LONGEST).strip()
+    except OSError:
+        return
+    if name in NEXT and name in app.available_themes:
+        app.theme = name
+
+
+async def keep(paths: Paths, name: str) -> str:
+    """Write the name of the theme down; why not, when it cannot be."""
+    try:
+        await asyncio.to_thread(lambda: (paths.state / FILE).write_text(f"{name}\n", encoding="utf-8"))
+    except (OSError, SettingsError) as error:
+        return f"it cannot be kept: {error}"
+    return ""

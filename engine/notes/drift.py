@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+import os
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -355,7 +356,7 @@ async def repair(database: Database, rows: Sequence[DriftRow], known: Sequence[F
     queued = 0
     async with database.transaction() as connection:
         for folder in known:
-            mine = [row for row in rows if row.folder == folder.path]
+            mine = await asyncio.to_thread(_mendable, rows, folder)
             gone = [Wanted(JobKind.DELETE_PATH, row.path) for row in mine if row.cause is DriftCause.ORPHANED]
             read = [
                 Wanted(JobKind.INGEST_PATH, row.path, int(row.since.timestamp() * 1e9) if row.since else 0)
@@ -368,6 +369,21 @@ async def repair(database: Database, rows: Sequence[DriftRow], known: Sequence[F
                 connection, folder, [r.path for r in mine if r.cause is DriftCause.OTHER_MODEL]
             )
     return queued
+
+
+def _mendable(rows: Sequence[DriftRow], folder: Folder) -> list[DriftRow]:
+    """The rows of a folder without those that no job can mend: a name that is spelt because it is not
+    UTF-8, or that is too long, waits for whoever renames it.
+    """
+    return [
+        row
+        for row in rows
+        if row.folder == folder.path
+        and (
+            row.cause is not DriftCause.NOT_INDEXED
+            or (disk.nameable(row.path) and os.path.lexists(folder.path / row.path))
+        )
+    ]
 
 
 async def _again(connection: AsyncConnection, folder: Folder, paths: Sequence[str]) -> int:

@@ -118,6 +118,12 @@ class FolderWatcher:
 
     async def run(self) -> None:
         """Stand for election, watch while elected, stand again."""
+        try:
+            await self._run()
+        finally:  # until it is started again nobody watches, whatever was so before
+            self.state = WatchState(self.folder.path, WatchMode.STOPPED)
+
+    async def _run(self) -> None:
         while True:
             lock = await self._database.try_lock(f"watch:{self.folder.id}")
             if lock is None:

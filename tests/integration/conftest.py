@@ -13,6 +13,7 @@ from engine.notes import Notes
 from engine.notes.model import WatchMode
 from engine.services import Services
 from tests.integration import bulk
+from tests.integration.line import NOTES, Line
 from tests.integration.vault import AttentiveEmbedder, Vault
 from tests.integration.watching import watched
 
@@ -78,3 +79,24 @@ async def bulk_connection(bulk_url: str) -> AsyncIterator[psycopg.AsyncConnectio
         await connection.execute("SET search_path = noctuary, public")
         yield connection
         await connection.rollback()
+
+
+@pytest.fixture
+def noctuary(
+    environment: dict[str, str],
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Line:
+    """The commands, with three notes in a folder that is not indexed yet."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("NOCTUARY_DATABASE_URL", database_url)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    line = Line(tmp_path / "notes", capsys)
+    for path, text in NOTES.items():
+        line.write(path, text)
+    return line

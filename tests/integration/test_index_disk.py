@@ -143,6 +143,13 @@ async def test_a_name_that_is_not_utf8_is_reported_and_the_others_go_on(vault: V
         await vault.notes.ingest(vault.root / os.fsdecode(b"\xffbad.md"))
     with pytest.raises(FolderError, match="Rename it"):
         await vault.notes.ingest(vault.root / os.fsdecode(b"\xffdir"))
+    long = vault.root / "l".ljust(200, "l")
+    for _ in range(10):
+        long = long / "l".ljust(200, "l")
+    long.mkdir(parents=True)
+    (long / "a.md").write_text("x\n")
+    assert len((await vault.notes.drift()).rows) == 3
+    assert await vault.notes.repair() == 0, "what no job can mend is not said to be queued"
     for named in (b"\xffbad.md", b"\xffdir", os.fsencode(vault.root) + b"/\xffdir/"):
         assert len((await vault.notes.drift([os.fsdecode(named)])).rows) == 1
 

@@ -292,3 +292,21 @@ async def test_who_stands_by_opens_no_connection_to_see_that_it_still_stands_by(
         await second.mode(WatchMode.ELSEWHERE)
         await eventually(lambda: len(looked) > 5)
         assert opened == []
+
+
+async def test_a_watcher_that_fell_is_stopped_until_it_runs_again(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watched(vault) as live:
+        await live.mode(WatchMode.EVENTS)
+        with monkeypatch.context() as patch:
+
+            async def full(*_: object, **__: object) -> None:
+                raise OSError("No space left on device")
+
+            patch.setattr(watcher.drift, "reconcile", full)
+            vault.write("a/b.md", "a new folder wants a survey\n")
+            await eventually(lambda: live.services.faults)
+            assert live.state.mode is WatchMode.STOPPED
+        await live.mode(WatchMode.EVENTS)
+        await live.agrees()

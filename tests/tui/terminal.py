@@ -46,17 +46,14 @@ class Terminal:
         if self._fd >= 0:
             os.close(self._fd)
 
-    def read(self, seconds: float) -> bytes:
-        """What it writes until it was silent for so long; waits at most ten times that."""
-        end = time.monotonic() + 10 * seconds
-        got = b""
-        while time.monotonic() < end and select.select([self._fd], [], [], seconds)[0]:
+    def _drain(self, seconds: float) -> None:
+        """Read what it writes in so long, so that it never waits for us."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and select.select([self._fd], [], [], left)[0]:
             try:
-                got += os.read(self._fd, 65536)
+                self.output += os.read(self._fd, 65536)
             except OSError:  # the program ended
                 break
-        self.output += got
-        return got
 
     def until(self, text: str, seconds: float = 30) -> None:
         """Read until the text was written."""
@@ -70,6 +67,13 @@ class Terminal:
             seen += data
             self.output += data
 
+    def silent(self, seconds: float) -> bool:
+        """Whether it writes nothing for so long; what it writes instead is read."""
+        if not select.select([self._fd], [], [], seconds)[0]:
+            return True
+        self.output += os.read(self._fd, 65536)
+        return False
+
     def signal(self, number: signal.Signals) -> None:
         os.kill(self._pid, number)
 
@@ -81,11 +85,28 @@ class Terminal:
     def ended(self) -> tuple[int] | None:
         """The exit status (minus the number of the signal that ended it), None while it runs."""
         if self._fd >= 0:
-            self.read(0.05)
+            self._drain(0.05)
         if self._status is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             self._status = os.waitstatus_to_exitcode(status) if pid else None
+            if pid and self._fd >= 0:
+                self._drain(1)  # its last words, which may have come since
         return None if self._status is None else (self._status,)
 
-    def press(self, keys: str) -> None:
+    def press(self, keys: str, then: str = "") -> None:
+        """Press keys, and read until the text `then` was written."""
         os.write(self._fd, keys.encode())
+        if then:
+            self.until(then)
+
+    def flood(self, keys: str) -> None:
+        """Send more than the terminal holds at once, reading what it writes meanwhile."""
+        left = keys.encode()
+        os.set_blocking(self._fd, False)
+        while left:
+            select.select([], [self._fd], [], 0.05)
+            try:
+                left = left[os.write(self._fd, left[:1024]) :]
+            except BlockingIOError:
+                self._drain(0.01)
+        os.set_blocking(self._fd, True)

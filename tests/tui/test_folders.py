@@ -75,7 +75,7 @@ async def test_folders_are_listed_and_one_is_removed_after_a_yes(settings: Setti
         assert "notes-private" in screen.text
         assert "notes-work" in screen.text
         await screen.press("d", "d", "enter")
-        assert "Its 3 notes leave the index. Nothing on the disk is touched." in screen.text
+        assert "Out of the index: 3 notes. Nothing on the disk is touched." in screen.text
         await screen.press("n")
         assert len(await screen.engine.notes.folders()) == 2
         await screen.press("d", "y")

@@ -133,6 +133,24 @@ async def test_marks_are_kept_by_row_and_undone(settings: Settings):
         assert "Nothing to undo" in screen.flash
 
 
+async def test_all_are_marked_also_outside_the_window_and_none_is_lost_when_copied(
+    settings: Settings, copied: list[str]
+):
+    jobs = 3 * WINDOW
+    async with desk(settings, now=lambda: NOON) as screen:
+        await fill_queue(screen, jobs)
+        await screen.press("3", "asterisk")
+        assert f"{jobs:,} marks" in screen.text
+        await screen.press("G", "y")
+        assert len(set(copied[-1].splitlines())) == jobs
+        await screen.press("asterisk")
+        assert "mark" not in "".join(screen.lines[:-1])
+        await screen.press("slash")
+        await screen.type("notes/000")
+        await screen.press("enter", "asterisk", "escape", "y")
+        assert len(copied[-1].splitlines()) == 99
+
+
 async def test_retry_takes_the_marks(settings: Settings):
     async with desk(settings, now=lambda: NOON) as screen:
         await fill_queue(screen, 50)

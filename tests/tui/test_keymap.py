@@ -93,16 +93,21 @@ async def test_every_key_of_a_pane_and_of_everywhere_reaches_its_action(
 
 def test_the_help_tells_every_action_with_its_keys_and_its_id():
     keymap = Keymap({"jobs.retry": "z"})
-    text = help_text(keymap, "jobs", wide=True).plain
-    for action in REGISTRY.values():
+    text = help_text(keymap, "jobs", 112).plain
+    for action in (action for action in REGISTRY.values() if action.listed):
         line = next(line for line in text.splitlines() if line.endswith(f" {action.id}"))
         assert action.help in line
         assert line.startswith(keymap.shown_all(action.id))
     assert text.startswith("Jobs\n")
 
 
-def test_the_help_fits_80_columns():
-    assert max(len(line) for line in help_text(Keymap({}), "jobs", wide=False).plain.splitlines()) <= 73
+@pytest.mark.parametrize("width", [71, 85, 91, 115])
+def test_the_help_fits_its_width(width: int):
+    assert max(len(line) for line in help_text(Keymap({}), "jobs", width).plain.splitlines()) <= width
+
+
+def test_the_help_tells_only_of_what_there_is():
+    assert "later" not in help_text(Keymap({}), "jobs", 112).plain
 
 
 async def test_the_palette_runs_any_command_of_the_pane_by_name(settings: Settings, tmp_path: Path):

@@ -26,16 +26,6 @@ def vault(tmp_path: Path) -> Path:
     return write(tmp_path / "vault", NOTES)
 
 
-@pytest.fixture
-def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was copied by OSC 52; no tool of this machine is asked."""
-    for name in ("TMUX", "DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-    texts: list[str] = []
-    monkeypatch.setattr("textual.app.App.copy_to_clipboard", lambda _app, text: texts.append(text))
-    return texts
-
-
 # Moving ------------------------------------------------------------------------------------------
 
 
@@ -163,6 +153,17 @@ async def test_y_copies_all_marks_also_those_of_an_earlier_query(
         await screen.press("y")
         assert sorted(copied[0].splitlines()) == ["birds/owl.md:L1-L4", "birds/robin.md:L1-L3"]
         assert "copied by OSC 52: your terminal must allow it (2 citations)" in screen.text
+
+
+async def test_with_several_folders_a_copied_citation_has_its_whole_path(
+    settings: Settings, vault: Path, tmp_path: Path, copied: list[str]
+):
+    async with console(settings, vault) as screen:
+        await screen.engine.notes.add_folder(write(tmp_path / "other", {"birds/owl.md": "# Other\n"}))
+        await screen.until(lambda: screen.app.status.index.folders == 2)
+        await screen.type("barn owl ")
+        await screen.press("down", "y")
+        assert copied == [f"{vault}/birds/owl.md:L1-L4"]
 
 
 async def test_marks_are_undone_and_cleared_and_escape_stays_in_the_list(settings: Settings, vault: Path):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import eventually
 from tests.tui.desk import NOTES, write
 from tests.tui.terminal import Terminal
 
@@ -15,6 +16,27 @@ if TYPE_CHECKING:
 
 STEERING = "\x1b]52;c;T1dO\x07\x1b[2J\x9b2J\x9d0;OWN\x9c\x1b]0;OWN\x07\x08\x7f\u202egnp.exe\u2066"
 MARKUP = "[/ [b [x] [/notes/a.md:L1-L9] [@click=app.quit]x[/]"
+
+
+TOUR = (
+    ("3", "✗ failed 1"),
+    ("s", "[○ pending"),
+    ("s", "[◐ working"),
+    ("s", "[✗ failed"),
+    ("i", "attempts"),
+    ("\x1b", "Tries"),
+    ("4", "compared"),
+    ("8", "Log]"),
+    ("F", "Folders of notes"),
+    ("\x1b", "info "),
+    ("2", "Type to search"),
+    ("owl\r", "▸"),
+    ("1", "Inbox]"),
+    ("3", "Jobs]"),
+    ("/owl", "with “owl”"),
+    ("\x1b", "jobs "),
+)
+"""Keys, each with what is seen once it was answered."""
 
 
 @pytest.fixture
@@ -41,30 +63,9 @@ async def test_hostile_text_reaches_the_terminal_only_as_symbols(
     with Terminal(
         surroundings, str(hostile_vault(tmp_path / f"vault {MARKUP[:3]}x")), cwd=tmp_path
     ) as screen:
-        screen.until("queue 0")
-        for keys in (
-            "1",
-            "3",
-            "s",
-            "s",
-            "s",
-            "i",
-            "\x1b",
-            "4",
-            "R",
-            "8",
-            "F",
-            "\x1b",
-            "2",
-            "owl",
-            "\x1b",
-            "1",
-            "3/",
-            "owl",
-            "\x1b",
-        ):
-            screen.press(keys)
-            screen.read(0.4)
+        screen.until("2 notes")  # the third is no UTF-8
+        for keys, then in TOUR:
+            screen.press(keys, then)
         output = screen.output
     text = output.decode("utf-8", "replace")
     assert "OWN" in text, "the hostile names were never shown: the test shows nothing"
@@ -79,11 +80,19 @@ async def test_hostile_text_reaches_the_terminal_only_as_symbols(
 async def test_an_idle_screen_sends_nothing(surroundings: dict[str, str], tmp_path: Path):
     with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
         screen.until("vectors ✓")
-        screen.read(1)
-        for keys in ("1", "3", "4", "8", "2", ":", "\x1b", "?"):
-            screen.press(keys)
-            screen.read(1)
-            assert screen.read(2) == b"", f"after {keys!r}"
+        for keys, then in (
+            ("", ""),
+            ("3", "Jobs]"),
+            ("4", "compared"),
+            ("8", "Log]"),
+            ("2", "Type to search"),
+            ("\x1b", ""),
+            (":", "Commands"),
+            ("\x1b", ""),
+            ("?", "Everywhere"),
+        ):
+            screen.press(keys, then)
+            assert await eventually(lambda: screen.silent(2), 20), f"after {keys!r}"
 
 
 async def test_no_color_gives_no_colour_codes_and_the_cursor_is_seen(
@@ -93,9 +102,16 @@ async def test_no_color_gives_no_colour_codes_and_the_cursor_is_seen(
         {**surroundings, "NO_COLOR": "1"}, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path
     ) as screen:
         screen.until("vectors ✓")
-        for keys in ("3", "8", "?", "\x1b", ":", "\x1b", "2"):
-            screen.press(keys)
-            screen.read(0.4)
+        for keys, then in (
+            ("3", "Jobs]"),
+            ("8", "Log]"),
+            ("?", "Everywhere"),
+            ("\x1b", "info "),
+            (":", "Commands"),
+            ("\x1b", "info "),
+            ("2", "Type to search"),
+        ):
+            screen.press(keys, then)
         codes = set(re.findall(rb"\x1b\[([0-9;]*)m", screen.output))
     parts = {int(part) for code in codes for part in code.split(b";") if part}
     assert parts <= {0, 1, 2, 3, 4, 7, 9}
@@ -108,8 +124,7 @@ async def test_quitting_leaves_the_terminal_as_it_was_and_no_complaint(
     with Terminal(surroundings, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path) as screen:
         screen.until("vectors ✓")
         screen.press("q")
-        screen.until("\x1b[?1049l")
-        screen.read(10)  # to the program's end
+        assert await eventually(screen.ended) == (0,)
         assert screen.output.rstrip().endswith(b"l")
         assert b"\x1b[?1049l" in screen.output
         after = screen.output.rpartition(b"\x1b[?1049l")[2]

@@ -28,6 +28,7 @@ from engine.models.embedding.bundled import (
     verified,
 )
 from engine.settings import Settings
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -158,8 +159,9 @@ async def test_closing_ends_what_is_awaited_and_refuses_more(embedder: BundledEm
     passages = asyncio.create_task(embedder.passages([FILLER] * 50))
     await asyncio.to_thread(gate.entered.acquire)
     closing = asyncio.create_task(embedder.close())
-    await asyncio.sleep(0)
-    gate.open.set()
+    await eventually(lambda: embedder._passages._shutdown)
+    with embedder._passages._shutdown_lock:  # what waits in the pool is cancelled under it
+        gate.open.set()
     await closing
     with pytest.raises(ModelError, match="was closed"):
         await passages

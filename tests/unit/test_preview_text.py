@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.notes.model import Citation, Freshness, FreshnessState, Preview
 from engine.text.safe import visible
 from tui.widgets.citation_text import MATCH
-from tui.widgets.preview_text import AROUND, CITED, MOST_CHARACTERS, MOST_LINES, rows
+from tui.widgets.preview_text import AROUND, CITED, FEW, MOST_AROUND, MOST_CHARACTERS, MOST_LINES, rows
 
 SAME = Freshness(FreshnessState.SAME, 3, 4)
 
@@ -51,6 +51,19 @@ def test_a_changed_text_is_shown_without_marks():
 def test_a_moved_text_is_marked_where_it_stands_now():
     preview = Preview(10, ("new", "one owl"), (11, 11), Freshness(FreshnessState.MOVED, 11, 11))
     assert [marked(row) for row in rows(preview, citation("one owl", ((4, 7),)), 40).rows] == [[], ["owl"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "most"), [(3, MOST_CHARACTERS), (4, MOST_AROUND)], ids=["a cited line", "a line around"]
+)
+def test_a_few_characters_more_are_shown_and_not_counted(first: int, most: int):
+    def text(length: int) -> str:
+        laid = rows(Preview(3, ("z" * length,), (first, first), SAME), citation("z" * length), 60)
+        return "".join(row.plain for row in laid.rows)
+
+    assert text(most + FEW).count("z") == most + FEW
+    assert "more" not in text(most + FEW)
+    assert f"{FEW + 1} char" in text(most + FEW + 1)
 
 
 def test_marks_survive_an_over_long_line_and_its_neighbourhood_is_shown():

@@ -108,7 +108,7 @@ def test_the_embedding_line_tells_rate_and_time_left():
     progress = EmbeddingProgress("model", 50, 50, rate=10, seconds_left=5)
     assert embedding_line(progress).plain == "Embedding ██████████░░░░░░░░░░ 50% 50 of 100 · 10/s · 5 s left"
     done = embedding_line(EmbeddingProgress("model", 50, 0, failed=2)).plain
-    assert done == "Embedding: all 50 passages have vectors (model) · ✗ 2 could not be embedded"
+    assert done == "Embedding: 50 passages have their vectors (model) · ✗ 2 could not be embedded"
 
 
 def _watcher(mode: WatchMode = WatchMode.EVENTS, beat: datetime | None = NOW) -> WatchState:
@@ -143,7 +143,7 @@ def test_the_status_line_does_not_tick_but_changes_once_a_watcher_is_silent():
     [
         ((), "■ not watched"),
         ((_watcher(WatchMode.MISSING, None),), "✗ missing"),
-        ((_watcher(WatchMode.POLLING), _watcher(), _watcher()), "◎ 1 polling ◉ 2 events"),
+        ((_watcher(WatchMode.POLLING), _watcher(), _watcher()), "◎ polling ◉ events ×2"),
         ((_watcher(WatchMode.ELSEWHERE),), "◌ elsewhere"),
         ((replace(_watcher(WatchMode.ELSEWHERE), holder=WatchMode.EVENTS),), "◌ elsewhere"),
         ((replace(_watcher(WatchMode.ELSEWHERE), holder=WatchMode.POLLING),), "◌ elsewhere, polling"),

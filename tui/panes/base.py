@@ -65,6 +65,8 @@ class Pane(Actor, Vertical, Generic[S]):
     """First part of the ids of the pane's actions, and the id of the widget."""
     topics: ClassVar[frozenset[str]] = frozenset()
     """Topics of the change feed after which the pane fetches again."""
+    reading: ClassVar[str] = "Reading…"
+    """What stands there until the first snapshot is here."""
     hints: ClassVar[tuple[str, ...]] = ()
     """Ids of the five or six actions in the footer."""
     labels: ClassVar[Mapping[str, str]] = {}
@@ -173,6 +175,8 @@ class Pane(Actor, Vertical, Generic[S]):
         self._again = False
         self.dirty = False
         self.fetching = True
+        if self.snapshot is None:
+            self.shown(Shown.EMPTY, self.reading)
         self.host.spawn(self._fetch(self.host.engine), self.fetch_group, f"read {self.title.lower()}")
 
     async def _fetch(self, engine: Engine) -> None:

@@ -17,7 +17,7 @@ from tui.keymap import bindings
 from tui.panes.jobs_text import short_error
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm
-from tui.text import content, line
+from tui.text import all_of, content, line
 from tui.widgets.label import Label
 from tui.widgets.row_list import Column, Row
 
@@ -48,6 +48,7 @@ class DriftPane(ListPane[DriftReport]):
     title = "Drift"
     scope = "drift"
     topics = frozenset({"folder", "file", "job"})
+    reading = "Comparing disk and index…"
     hints = ("drift.repair", "drift.cause", "list.refresh", "list.filter", "list.mark")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("drift")]
     columns = (
@@ -59,9 +60,10 @@ class DriftPane(ListPane[DriftReport]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._totals = Label(classes="totals", grows=True)
+        self._totals = Label(classes="totals")
         self._problems = Label(classes="problems", grows=True)
         self.cause: DriftCause | None = None
+        self._known: dict[str, DriftRow] = {}
 
     def above(self) -> ComposeResult:
         """Folders in trouble first, then the totals."""
@@ -92,22 +94,13 @@ class DriftPane(ListPane[DriftReport]):
 
     def show(self, snapshot: DriftReport) -> None:
         """Problems, totals and rows; a mark whose row is gone is gone with it."""
-        self.marks.forget(set(self.marks) - {row.key for row in snapshot.rows})
+        self._known = {row.key: row for row in snapshot.rows}
+        self.marks.forget(set(self.marks) - self._known.keys())
         problems = [content(f"! {each.folder}: {each.reason}", "$text-error") for each in snapshot.problems]
         self._problems.put(Content("\n").join(problems))
         self._problems.display = bool(problems)
-        self._totals.put(self._totals_line(snapshot))
+        self._totals.put(totals_line(snapshot, self.cause, self._totals.size.width))
         super().show(snapshot)
-
-    def _totals_line(self, report: DriftReport) -> Content:
-        counts = report.counts()
-        parts: list[tuple[str, str]] = []
-        for each in CAUSES:
-            name = "all" if each is None else NAMES[each][0]
-            number = len(report.rows) if each is None else counts[each]
-            text = f"{name} {number:,}"
-            parts.append((f"[{text}]", "bold") if each is self.cause else (f" {text} ", ""))
-        return Content.assemble(*parts)
 
     def rows(self, snapshot: DriftReport) -> Sequence[Row]:
         """The rows of the chosen cause that have the filter's text."""
@@ -120,7 +113,7 @@ class DriftPane(ListPane[DriftReport]):
                     NAMES[row.cause][0],
                     _path(row, many=many),
                     short_error(row.detail, row.folder / row.path),
-                    age(row.since, now),
+                    age(row.since, now) or "-",
                 ),
                 (NAMES[row.cause][1], "", "muted", "muted"),
             )
@@ -154,11 +147,15 @@ class DriftPane(ListPane[DriftReport]):
         """The report is here already: only draw it."""
         self.redraw()
 
+    def on_resize(self) -> None:
+        """The totals are as long as there is room."""
+        if self.snapshot is not None:
+            self._totals.put(totals_line(self.snapshot, self.cause, self._totals.size.width))
+
     # Rows ------------------------------------------------------------------------------------
 
     def _row(self, row: Row) -> DriftRow | None:
-        rows = self.snapshot.rows if self.snapshot is not None else ()
-        return next((each for each in rows if each.key == row.key), None)
+        return self._known.get(row.key)
 
     def describe(self, row: Row) -> Content | None:
         """The whole path and what differs."""
@@ -200,7 +197,7 @@ class DriftPane(ListPane[DriftReport]):
         rows = len(self.list.rows)
         self.app.push_screen(
             Confirm(
-                f"Repair all {count(rows, 'row')} shown?",
+                f"Repair {all_of(rows, 'row')} shown?",
                 "drift.repair",
                 detail="Mark rows to repair only those.",
             ),
@@ -216,9 +213,29 @@ class DriftPane(ListPane[DriftReport]):
             self.marks.forget(keys)
             self.dirty = True
             self.redraw()
-            return f"{count(queued, 'job')} queued; the rows go when they are done"
+            return f"{count(queued, 'job')} queued; what is repaired leaves the list"
 
         self.command(lambda engine: engine.notes.repair(keys), "repair", said)
+
+
+def totals_line(report: DriftReport, chosen: DriftCause | None, room: int) -> Content:
+    """Rows by cause on one line, the cause that is shown in brackets.
+
+    Where there is no room, causes that have no row go first, and then the words of the others.
+    """
+    counts = report.counts()
+    told = [each for each in CAUSES if each is None or each is chosen or counts[each]]
+    for causes, words, pad in ((CAUSES, True, " "), (CAUSES, True, ""), (told, True, ""), (told, False, "")):
+        parts: list[tuple[str, str]] = []
+        for each in causes:
+            name = "all" if each is None else NAMES[each][0]
+            number = len(report.rows) if each is None else counts[each]
+            text = f"{name if words or each in (None, chosen) else name[0]} {number:,}"
+            parts.append((f"[{text}]", "bold") if each is chosen else (f"{pad}{text}{pad}", ""))
+        line_ = Content("" if pad else " ").join([Content.assemble(part) for part in parts])
+        if line_.cell_length <= room:
+            break
+    return line_
 
 
 def _path(row: DriftRow, *, many: bool) -> str:

@@ -45,7 +45,7 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
         return [
             Row(
                 item.kind,
-                (f"{item.count:,}", item.title, ago(item.oldest, now), self._pane_name(item)),
+                (f"{item.count:,}", item.title, ago(item.oldest, now) or "-", self._pane_name(item)),
                 ("", "", "muted", "muted"),
             )
             for item in snapshot
@@ -77,6 +77,10 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
         index = status.index if status is not None else None
         held = f" {count(index.files, 'note')} in the index." if index is not None else ""
         return f"Nothing waits for you.{held}\n{keys.shown('app.pane-2')} searches them."
+
+    def subject(self, row: Row) -> str:
+        """What waits, and how often."""
+        return f"{row.cells[1]}: {row.cells[0]}"
 
     def do_open(self) -> None:
         """Go where the item is dealt with."""

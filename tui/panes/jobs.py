@@ -10,34 +10,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.message import Message
 
-from engine.notes.model import FailedPassage, Job, JobCounts, JobId, JobStatus, PassageId
+from engine.errors import NoctuaryError
+from engine.notes.model import FailedPassage, Job, JobCounts, JobStatus
 from engine.text.amounts import count
 from tui.ages import age
 from tui.keymap import bindings
+from tui.messages import Flash
 from tui.panes.jobs_text import (
     STATUSES,
     VECTORS,
     Choice,
     detail,
     job_row,
+    job_subject,
     known,
     passage_detail,
     passage_key,
     passage_row,
+    passage_subject,
     since,
     story,
     totals_line,
 )
+from tui.panes.jobs_work import everything, matching, retry_matching, retry_rows
 from tui.panes.list_pane import ListPane
 from tui.screens.dialog import Confirm, TextDialog
-from tui.text import content, line
+from tui.text import all_of, content, line
 from tui.widgets.label import Label
 from tui.widgets.progress import embedding_line
 from tui.widgets.row_list import Column, Row, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from textual.app import ComposeResult
@@ -51,8 +57,6 @@ WINDOW = 400
 STEP = WINDOW // 2
 LAST = -1
 """Stands for the offset of the last window, which only the engine can tell."""
-ALL_AT_ONCE = 1_000_000
-"""More jobs than any queue holds: for questions about every job that matches a filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,13 @@ class JobsSnapshot:
 
 class JobsPane(ListPane[JobsSnapshot]):
     """The queue."""
+
+    class Everything(Message):
+        """All rows that match were read: by their keys what `y` copies of each."""
+
+        def __init__(self, subjects: Mapping[str, str]) -> None:
+            super().__init__()
+            self.subjects = subjects
 
     number = 3
     title = "Jobs"
@@ -121,7 +132,7 @@ class JobsPane(ListPane[JobsSnapshot]):
                 counts, (), status, text, offset=0, more=False, passages=passages, vectors=vectors
             )
         if offset == LAST:
-            offset = max(await _matching(engine, counts, status, text) - WINDOW, 0)
+            offset = max(await matching(engine, counts, status, text) - WINDOW, 0)
         jobs = await engine.notes.jobs(status=status, text=text, limit=WINDOW + 1, offset=offset)
         if not jobs and offset:  # the queue shrank under the window
             offset = 0
@@ -160,8 +171,7 @@ class JobsPane(ListPane[JobsSnapshot]):
         first, last = snapshot.offset + 1, snapshot.offset + len(snapshot.jobs)
         total = _total(snapshot)
         of = f" of {total:,}" if total is not None else " of more" if snapshot.more else ""
-        whole = snapshot.offset == 0 and not snapshot.more
-        shown = count(last, "job") if whole else f"jobs {first:,}-{last:,}{of}"
+        shown = count(last, "job") if _whole(snapshot) else f"jobs {first:,}-{last:,}{of}"
         text = f" · with “{snapshot.text}”" if snapshot.text else ""
         return line(f"{shown}{text}{self.marked()}", "dim")
 
@@ -205,6 +215,30 @@ class JobsPane(ListPane[JobsSnapshot]):
         if self.snapshot is not None and self.snapshot.more:
             self._turn(LAST, WINDOW)
 
+    # Marks -----------------------------------------------------------------------------------
+
+    def do_mark_all(self) -> None:
+        """Mark all rows that match, also those outside the window, or none."""
+        snapshot, engine = self.snapshot, self.host.engine
+        if snapshot is None or engine is None or _whole(snapshot):
+            super().do_mark_all()
+        else:
+            work = self._read_all(engine, snapshot.status, snapshot.text)
+            self.host.spawn(work, "jobs.mark-all", "read all jobs")
+
+    async def _read_all(self, engine: Engine, status: Choice, text: str) -> None:
+        try:
+            subjects = await everything(engine, status, text)
+        except NoctuaryError as error:
+            self.post_message(Flash(f"{error.title}: {error}", error=True))
+        else:
+            self.post_message(self.Everything(subjects))
+
+    def on_jobs_pane_everything(self, message: Everything) -> None:
+        """Mark what was read."""
+        message.stop()
+        self.mark_all(message.subjects)
+
     # Rows ------------------------------------------------------------------------------------
 
     def _job(self, row: Row | None) -> Job | None:
@@ -231,9 +265,9 @@ class JobsPane(ListPane[JobsSnapshot]):
         """The job's path, or the passage's lines."""
         passage = self._passage(row)
         if passage is not None:
-            return str(passage.folder / passage.reference)
+            return passage_subject(passage)
         job = self._job(row)
-        return str(job.folder / job.path) if job is not None else row.key
+        return job_subject(job) if job is not None else row.key
 
     def file(self, row: Row) -> Path | None:
         """The job's or passage's file."""
@@ -288,13 +322,13 @@ class JobsPane(ListPane[JobsSnapshot]):
         """What a retry without marks takes, in words."""
         counts = self.snapshot.counts if self.snapshot is not None else JobCounts()
         vectors = self.snapshot.vectors if self.snapshot is not None else 0
-        passages = count(vectors, "passage") + " without a vector"
         if self.filter_text:
             kind = "passages without a vector" if self.status == VECTORS else "failed jobs"
             return f"the {kind} with “{self.filter_text}”"
         if self.status == VECTORS or not counts.failed:
-            return f"all {passages}"
-        return f"all {count(counts.failed, 'failed job')}" + (f" and {passages}" if vectors else "")
+            return f"{all_of(vectors, 'passage')} without a vector"
+        passages = f" and {count(vectors, 'passage')} without a vector" if vectors else ""
+        return all_of(counts.failed, "failed job") + passages
 
     def _retry_all(self, confirmed: bool | None) -> None:
         if confirmed:
@@ -306,8 +340,8 @@ class JobsPane(ListPane[JobsSnapshot]):
 
         async def work(engine: Engine) -> int:
             if keys is not None:
-                return await _retry_rows(engine, keys)
-            return await _retry_matching(engine, status, text)
+                return await retry_rows(engine, keys)
+            return await retry_matching(engine, status, text)
 
         def said(queued: int) -> str:
             self.marks.forget(keys or ())
@@ -319,29 +353,11 @@ class JobsPane(ListPane[JobsSnapshot]):
         self.command(work, "retry", said)
 
 
-async def _retry_rows(engine: Engine, keys: Sequence[str]) -> int:
-    """Retry marked rows: jobs, and passages, whose keys begin with a letter."""
-    jobs = [JobId(int(key)) for key in keys if key.isdigit()]
-    passages = [PassageId(int(key[1:])) for key in keys if not key.isdigit()]
-    return await engine.notes.retry(jobs) + await engine.notes.retry_passages(passages)
-
-
-async def _retry_matching(engine: Engine, status: Choice, text: str) -> int:
-    """Retry what failed: passages where they are shown, else jobs, without a filter both."""
-    if status == VECTORS:
-        passages = await engine.notes.failed_passages(text=text, limit=ALL_AT_ONCE)
-        return await engine.notes.retry_passages([each.id for each in passages])
-    if not text:
-        return await engine.notes.retry()
-    failed = await engine.notes.jobs(status=JobStatus.FAILED, text=text, limit=ALL_AT_ONCE)
-    return await engine.notes.retry([job.id for job in failed])
-
-
-async def _matching(engine: Engine, counts: JobCounts, status: JobStatus | None, text: str) -> int:
-    """How many jobs match; with a text only reading them tells."""
-    if not text:
-        return known(counts, status)
-    return len(await engine.notes.jobs(status=status, text=text, limit=ALL_AT_ONCE))
+def _whole(snapshot: JobsSnapshot) -> bool:
+    """Whether the window holds all that matches."""
+    if snapshot.status == VECTORS:
+        return len(snapshot.passages) < WINDOW
+    return snapshot.offset == 0 and not snapshot.more
 
 
 def _total(snapshot: JobsSnapshot) -> int | None:

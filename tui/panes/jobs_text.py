@@ -80,6 +80,16 @@ def passage_row(passage: FailedPassage, *, many_folders: bool) -> Row:
     return Row(passage_key(passage), cells, ("muted", "error", "", "", "muted", "", "error"))
 
 
+def job_subject(job: Job) -> str:
+    """What is copied of a job: its file."""
+    return str(job.folder / job.path)
+
+
+def passage_subject(passage: FailedPassage) -> str:
+    """What is copied of a passage: its lines."""
+    return str(passage.folder / passage.reference)
+
+
 def passage_key(passage: FailedPassage) -> str:
     """The key of its row: no job has such a one."""
     return f"v{passage.id}"

@@ -26,7 +26,7 @@ from tui.widgets.marks import Marks
 from tui.widgets.row_list import Column, Row, RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from textual.app import ComposeResult
@@ -46,6 +46,7 @@ class ListPane(Pane[S]):
     def __init__(self) -> None:
         super().__init__()
         self.marks = Marks()
+        self._subjects: dict[str, str] = {}
         self.list = RowList(self.columns, self.marks)
         self.filter_text = ""
         self._last_filter = ""
@@ -224,13 +225,19 @@ class ListPane(Pane[S]):
         """Mark or unmark the row and go on to the next."""
         row = self.list.current
         if row is not None:
+            self._subjects[row.key] = self.subject(row)
             self.marks.toggle(row.key)
             self._marks_changed()
             self.list.move_to(self.list.cursor + 1)
 
     def do_mark_all(self) -> None:
         """Mark all rows shown, or none."""
-        self.marks.toggle_all(row.key for row in self.list.rows)
+        self.mark_all({row.key: self.subject(row) for row in self.list.rows})
+
+    def mark_all(self, subjects: Mapping[str, str]) -> None:
+        """Mark all of these, or none. What is copied of a row is kept: its mark may outlive it here."""
+        self._subjects.update(subjects)
+        self.marks.toggle_all(subjects)
         self._marks_changed()
 
     def do_unmark(self) -> None:
@@ -243,11 +250,6 @@ class ListPane(Pane[S]):
         """The rows stay as they are, and the list shows their marks; only the count is said anew."""
         if self.snapshot is not None:
             self._summary.put(self.summary(self.snapshot))
-
-    def chosen(self) -> tuple[str, ...]:
-        """Keys of the marks, else of the row under the cursor."""
-        row = self.list.current
-        return tuple(self.marks) or (() if row is None else (row.key,))
 
     def marked(self) -> str:
         """How many marks there are, for the summary line."""
@@ -266,8 +268,9 @@ class ListPane(Pane[S]):
 
     def do_copy(self) -> None:
         """Copy the subjects of the chosen rows, one on a line."""
-        by_key = {row.key: row for row in self.list.rows}
-        text = "\n".join(self.subject(by_key[key]) for key in self.chosen() if key in by_key)
+        marked = [self._subjects[key] for key in self.marks]
+        here = self.list.current
+        text = "\n".join(marked or ([] if here is None else [self.subject(here)]))
         self.host.spawn(self._copy(text), f"{self.scope}.copy", "copy")
 
     async def _copy(self, text: str) -> None:

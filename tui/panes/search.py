@@ -183,8 +183,14 @@ class SearchPane(SearchView):
         chosen = [self._marked[key] for key in self.marks if key in self._marked]
         if not chosen and self.list.current is not None:
             chosen = [self.list.current]
-        text = "\n".join(plain(citation.reference) for citation in chosen)
+        text = "\n".join(plain(self._told(citation)) for citation in chosen)
         self.host.spawn(work.copy_lines(self, text), "search.copy", "copy")
+
+    def _told(self, citation: Citation) -> str:
+        """The citation as it is copied: with its whole path, where another folder may have the same."""
+        index = self.host.status.index if self.host.status is not None else None
+        one = index is not None and index.folders == 1
+        return citation.reference if one else str(citation.folder / citation.reference)
 
     def do_open(self) -> None:
         """Open the citation in the editor."""

@@ -69,8 +69,8 @@ class TextDialog(Dialog[None]):
 
     def __init__(self, title: str, text: Content) -> None:
         super().__init__(title)
-        self._text = text
-        self._scroll = VerticalScroll(Label(text))
+        self._text = Label(text, grows=True)
+        self._scroll = VerticalScroll(self._text)
 
     def inside(self) -> ComposeResult:
         """The text."""

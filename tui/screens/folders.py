@@ -162,7 +162,7 @@ class FoldersScreen(Dialog[None]):
         folder = next((each for each in self._snapshot.folders if row and str(each.path) == row.key), None)
         if folder is None:
             return
-        detail = f"Its {count(folder.files, 'note')} leave the index. Nothing on the disk is touched."
+        detail = f"Out of the index: {count(folder.files, 'note')}. Nothing on the disk is touched."
         question = Confirm(f"Remove {folder.path}?", "folders.remove", detail=detail)
         self.app.push_screen(question, lambda yes: self._remove(folder) if yes else None)
 

@@ -14,40 +14,53 @@ from tui.text import line
 if TYPE_CHECKING:
     from tui.keymap import Keymap
 
-KEYS_WIDTH = 14
+KEYS_WIDTH = 15
 """Cells for the keys: the longest default, `Space ^d PgDn`, and a gap."""
 
-HELP_WIDTH = 74
-"""Cells for what an action does; its id stands behind it where the line is long enough."""
+IDS_WIDTH = 1 + max(len(action.id) for action in REGISTRY.values())
+"""Cells for the id of an action, with a gap before it."""
 
-NARROW_WIDTH = 57
-"""The same on a terminal of 80 columns."""
+LEAST_WIDTH = 50
+"""Cells for what an action does; where less would be left, the ids stand nowhere."""
 
 
 class HelpDialog(TextDialog):
     """All keys, those of the pane that is up first."""
 
-    def __init__(self, keymap: Keymap, scope: str, *, wide: bool) -> None:
-        super().__init__("Keys", help_text(keymap, scope, wide=wide))
+    def __init__(self, keymap: Keymap, scope: str) -> None:
+        super().__init__("Keys", Content())
+        self._keymap = keymap
+        self._scope_up = scope
+
+    def on_resize(self) -> None:
+        """Lay out for the width there is."""
+        self.call_after_refresh(self._lay_out)
+
+    def _lay_out(self) -> None:
+        self._text.put(help_text(self._keymap, self._scope_up, self._scroll.scrollable_content_region.width))
 
 
-def help_text(keymap: Keymap, scope: str, *, wide: bool) -> Content:
+def help_text(keymap: Keymap, scope: str, width: int) -> Content:
     """Every action by scope: the pane's own, then everywhere, then lists, other panes and dialogs."""
+    beside = width - KEYS_WIDTH - IDS_WIDTH
+    ids = beside >= LEAST_WIDTH
+    room = beside if ids else max(width - KEYS_WIDTH, 1)
     lines: list[Content] = []
     for name in [scope, *(each for each in SCOPES if each != scope)]:
-        actions = [action for action in REGISTRY.values() if action.scope == name]
+        actions = [action for action in REGISTRY.values() if action.scope == name and action.listed]
         if actions:
             heading = Content.styled(SCOPES[name], "bold underline")
-            lines += [heading, *(_line(keymap, action, wide=wide) for action in actions), Content("")]
+            lines += [heading, *(_line(keymap, action, room, ids=ids) for action in actions), Content("")]
     lines.append(Content('Other keys: in config.toml under [keys], as "jobs.retry" = "x,f5".'))
-    if not wide:
-        lines.append(Content("The ids of all actions are shown from 100 columns on."))
+    if not ids:
+        lines.append(Content("A wider terminal shows the ids of all actions."))
     return Content("\n").join(lines)
 
 
-def _line(keymap: Keymap, action: Action, *, wide: bool) -> Content:
-    keys = line(keymap.shown_all(action.id).ljust(KEYS_WIDTH) + " ", "bold")
-    if wide:
-        return Content.assemble(keys, action.help.ljust(HELP_WIDTH), (f" {action.id}", "dim"))
-    beside = "\n".join(wrap(action.help, NARROW_WIDTH))
-    return Content.assemble(keys, indent(beside, " " * (KEYS_WIDTH + 1)).lstrip())
+def _line(keymap: Keymap, action: Action, room: int, *, ids: bool) -> Content:
+    keys = line(keymap.shown_all(action.id).ljust(KEYS_WIDTH - 1) + " ", "bold")
+    first, *more = wrap(action.help, room)
+    rest = indent("".join(f"\n{each}" for each in more), " " * KEYS_WIDTH)
+    return Content.assemble(
+        keys, first.ljust(room) if ids else first, (f" {action.id}" if ids else "", "dim"), rest
+    )

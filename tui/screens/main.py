@@ -9,6 +9,7 @@ from textual.widgets import ContentSwitcher
 
 from tui.actions import REGISTRY, Actor
 from tui.keymap import bindings
+from tui.messages import Flash
 from tui.panes import PANES
 from tui.screens.add_folder import AddFolder
 from tui.screens.dialog import TextDialog
@@ -16,7 +17,7 @@ from tui.screens.folders import FoldersScreen
 from tui.screens.help import HelpDialog
 from tui.screens.palette import Palette
 from tui.text import content
-from tui.themes import next_theme
+from tui.themes import keep, next_theme
 from tui.widgets.bars import HintBar, TabBar
 from tui.widgets.status_line import StatusLine
 
@@ -204,7 +205,7 @@ class MainScreen(Actor, Screen[None]):
 
     def do_help(self) -> None:
         """All keys."""
-        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope, wide=self.size.width >= WIDE))
+        self.app.push_screen(HelpDialog(self.host.keys, self.active_pane.scope))
 
     def do_palette(self) -> None:
         """Every command by name."""
@@ -227,5 +228,12 @@ class MainScreen(Actor, Screen[None]):
         self.app.push_screen(FoldersScreen())
 
     def do_theme(self) -> None:
-        """The next theme."""
-        self.flash(f"Theme: {next_theme(self.host)}")
+        """The next theme, also for the next session."""
+        name = next_theme(self.host)
+        self.flash(f"Theme: {name}")
+        self.host.spawn(self._keep_theme(name), "theme", "keep the theme")
+
+    async def _keep_theme(self, name: str) -> None:
+        trouble = await keep(self.host.settings.paths, name)
+        if trouble:
+            self.host.post_message(Flash(f"Theme: {name}; {trouble}", error=True))

@@ -55,14 +55,18 @@ class Palette(Dialog[str]):
         found = self._actions
         if typed.strip():
             matcher = Matcher(typed.strip())
-            scored = [(matcher.match(f"{action.label} {action.help}"), action) for action in self._actions]
+            scored = [(matcher.match(f"{self._label(each)} {each.help}"), each) for each in self._actions]
             found = [action for score, action in sorted(scored, key=lambda each: -each[0]) if score > 0]
         self._rows.put([self._row(action) for action in found])
         self._rows.move_to(0)
 
+    def _label(self, action: Action) -> str:
+        pane = self.host.active_pane
+        return action.label if pane is None else pane.label(action.id)
+
     def _row(self, action: Action) -> Row:
-        keys = self.host.keys
-        return Row(action.id, (keys.shown(action.id), action.label, action.help), ("muted", "", "muted"))
+        cells = (self.host.keys.shown(action.id), self._label(action), action.help)
+        return Row(action.id, cells, ("muted", "", "muted"))
 
     @on(Input.Submitted)
     def _run(self) -> None:

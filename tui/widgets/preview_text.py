@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from engine.text.amounts import count
 from tui.widgets.citation_text import shown
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ MOST_AROUND = 300
 
 MOST_IN_ALL = 12_000
 """Characters laid out in all: about 15 ms of work on a slow machine, and more than a screen holds."""
+
+FEW = 60
+"""Characters that are shown rather than counted: to say that they were left out takes as much room."""
 
 BEFORE = 80
 """Characters shown before a cited part of an over-long line."""
@@ -55,8 +59,8 @@ def rows(preview: Preview, citation: Citation, width: int) -> Rows:
     used = 0
     for index, text in enumerate(preview.lines):
         if index >= MOST_LINES or used > MOST_IN_ALL:
-            more = len(preview.lines) - index
-            laid.append(Content.styled(f"… {more:,} more lines: open the file to read them", "$text-muted"))
+            more = count(len(preview.lines) - index, "more line")
+            laid.append(Content.styled(f"… {more}: the file has the rest", "$text-muted"))
             break
         number = preview.first_line + index
         cited = start <= number <= end
@@ -78,17 +82,23 @@ def _numbered(part: Content, number: int, digits: int, room: int, *, cited: bool
 
 def _around(text: str) -> Content:
     """A line of context."""
-    more = f" … {len(text) - MOST_AROUND:,} characters more" if len(text) > MOST_AROUND else ""
-    return (shown(text[:MOST_AROUND], ()) + Content(more)).stylize("$text-muted")
+    end = _end(text, MOST_AROUND)
+    more = f" … {len(text) - end:,} characters more" if end < len(text) else ""
+    return (shown(text[:end], ()) + Content(more)).stylize("$text-muted")
+
+
+def _end(text: str, end: int) -> int:
+    """Where to cut a text that is to be cut at `end`: nowhere, when next to nothing is left."""
+    return end if len(text) - end > FEW else len(text)
 
 
 def _cited(text: str, marks: tuple[tuple[int, int], ...], cited: str) -> Content:
     """A cited line, cut to what is bearable around the part that is cited."""
-    if len(text) <= MOST_CHARACTERS:
+    if _end(text, MOST_CHARACTERS) == len(text):
         return shown(text, marks)
     at = max(text.find(cited[:MOST_CHARACTERS].partition("\n")[0]), 0)
-    start = max(at - BEFORE, 0)
-    end = min(start + MOST_CHARACTERS, len(text))
+    start = at - BEFORE if at - BEFORE > FEW else 0
+    end = _end(text, min(start + MOST_CHARACTERS, len(text)))
     part = shown(text[start:end], [(a - start, b - start) for a, b in marks])
     before = f"… {start:,} characters before … " if start else ""
     after = f" … {len(text) - end:,} characters more" if end < len(text) else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from engine.text.amounts import duration
+from engine.text.amounts import count, duration
 from tui.text import line, plain
 
 if TYPE_CHECKING:
@@ -35,8 +35,11 @@ def embedding_line(progress: EmbeddingProgress | None) -> Content:
     )
     if progress.trouble:
         return Content.assemble((f"✗ {plain(progress.trouble)}", "$text-error"), failed)
+    if not progress.total:
+        return line(f"Embedding: no passages yet ({progress.model})", "dim")
     if not progress.pending:
-        done = line(f"Embedding: all {progress.embedded:,} passages have vectors ({progress.model})", "dim")
+        have = count(progress.embedded, "passage has its vector", "passages have their vectors")
+        done = line(f"Embedding: {have} ({progress.model})", "dim")
         return Content.assemble(done, failed)
     left = f" · {duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
     rate = f" · {progress.rate:,.0f}/s" if progress.rate else ""

@@ -196,7 +196,7 @@ class RowList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """The header, or the row that is scrolled there."""
-        width = self.size.width
+        width = self.scrollable_content_region.width  # a scrollbar takes a cell that no row may use
         widths = self._widths(width)
         if y == 0:
             titles = (self._fit(column.title, w, column) for column, w in widths)
@@ -235,7 +235,7 @@ class RowList(ScrollView, can_focus=True):
         return style.without_color if here else style
 
     def _widths(self, width: int) -> list[tuple[Column, int]]:
-        columns = [column for column in self.columns if width >= column.from_width]
+        columns = [column for column in self.columns if self.size.width >= column.from_width]
         fixed = sum(column.width for column in columns) + GUTTER + GAP * (len(columns) - 1)
         free = [column for column in columns if not column.width]
         shares = sum(column.share for column in free)

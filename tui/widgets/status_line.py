@@ -100,9 +100,8 @@ def watchers_text(watchers: Sequence[WatchState], now: datetime) -> Content:
         since = f" since {min(beats).astimezone():%H:%M}" if beats else ""
         return Content.styled(f"! watcher silent{since}", "$text-error")
     modes = Counter((SIGNS[each.mode], mode_words(each)) for each in watchers)
-    number = len(watchers) > 1
     parts = [
-        (f"{sign} {f'{many} ' if number else ''}{words}", style)
+        (f"{sign} {words}" + (f" ×{many}" if many > 1 else ""), style)
         for ((sign, style), words), many in modes.items()
     ]
     return Content(" ").join(Content.styled(text, style) for text, style in parts)
