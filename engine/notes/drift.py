@@ -98,6 +98,8 @@ class Survey:
     orphaned: list[str] = field(default_factory=list)
     touched: dict[str, bytes] = field(default_factory=dict)
     problem: str | None = None
+    device: int | None = None
+    """The file system that was listed; None when the root was on another one before or after."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -110,11 +112,13 @@ async def survey(database: Database, folder: Folder, below: str = "") -> Survey:
         elsewhere = await reach.foreign(connection, folder.id)
     if elsewhere:
         return Survey(folder, disk.Listing(), {}, problem=elsewhere[folder.id])
+    before = _device(folder)
     listing, (indexed, device) = await asyncio.gather(
         asyncio.to_thread(disk.listing, folder.path, below), _indexed(database, folder, below)
     )
     result = Survey(folder, listing, indexed)
     await asyncio.to_thread(_compare, result)
+    result.device = before if before == _device(folder) else None
     if not below:
         result.problem = disk.root_problem(
             folder.path,
@@ -127,6 +131,13 @@ async def survey(database: Database, folder: Folder, below: str = "") -> Survey:
         result.problem = "The root is not as it was: its survey tells."
     await _restamp(database, result)
     return result
+
+
+def _device(folder: Folder) -> int | None:
+    try:
+        return folder.path.stat().st_dev
+    except OSError:
+        return None
 
 
 async def _indexed(database: Database, folder: Folder, below: str) -> tuple[dict[str, Indexed], int | None]:
@@ -224,10 +235,8 @@ async def reconcile(database: Database, folder: Folder, below: str = "") -> tupl
         queued += await jobs.enqueue(
             connection, folder.id, [Wanted(JobKind.DELETE_PATH, path) for path in gone]
         )
-        if files and not below and not result.problem:
-            device = folder.path.stat().st_dev if folder.path.exists() else None
-            if device is not None:
-                await folders.remember_device(connection, folder.id, device)
+        if files and not below and not result.problem and result.device is not None:
+            await folders.remember_device(connection, folder.id, result.device)
     return result, queued
 
 

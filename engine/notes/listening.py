@@ -48,6 +48,7 @@ def _listen(root: str, debounce: int, step: int, beat: float) -> bool:
 
     The kernel has one watch for a folder and for all links to it: with a link that goes, so does the watch.
     """
+    placed = _identity(root)
     batches = watch(
         root,
         watch_filter=None,
@@ -74,7 +75,17 @@ def _listen(root: str, debounce: int, step: int, beat: float) -> bool:
             links = set(_links(root))
         elif _links_changed(changes, links):
             return True
+        if _identity(root) not in {placed, None}:
+            return True  # mounted or renamed into place while the watches were placed
     return False
+
+
+def _identity(root: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(root)  # noqa: PTH116
+    except OSError:
+        return None  # the parent sees to it
+    return status.st_dev, status.st_ino
 
 
 def _links(folder: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.notes import watcher
+from engine.notes import disk, watcher
 from tests.faults.mounts import may_mount, mount, mounted, unmount  # noqa: F401 - a fixture
 from tests.faults.truth import settle
 from tests.integration.watching import watched
@@ -49,6 +49,31 @@ async def test_a_root_that_is_unmounted_keeps_its_index_and_is_followed_when_it_
                 await settle(vault)
             assert held.services.faults == {}
         assert len(await vault.in_index()) == 36
+
+
+@pytest.mark.usefixtures("may_mount")
+async def test_a_root_unmounted_while_it_is_surveyed_is_not_taken_for_the_one_below_it(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every note was seen, and a moment later another file system was: a stray note there empties no index."""
+    vault.write("stray.md", "written below the mount point\n")
+    with mounted(vault.root, "-t", "tmpfs", "tmpfs"):
+        for number in range(5):
+            vault.write(f"{number}.md", f"word{number}\n")
+        await vault.index()
+        real = disk.listing
+
+        def listed(root: Path, below: str = "") -> disk.Listing:
+            found = real(root, below)
+            unmount(root)
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "listing", listed)
+            await vault.notes.index_all()
+        await vault.index()
+        assert set(await vault.in_index()) == {"stray.md", *(f"{number}.md" for number in range(5))}
+        assert (await vault.notes.drift()).problems
 
 
 async def _problem(vault: Vault) -> bool:
