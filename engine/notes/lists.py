@@ -124,6 +124,12 @@ async def postings(connection: AsyncConnection, terms: Sequence[str]) -> dict[st
     return found
 
 
+async def texts(connection: AsyncConnection, passages: Sequence[int]) -> list[tuple[int, str]]:
+    """The text of each passage."""
+    cursor = await connection.execute(_TEXTS, (list(passages),))
+    return [(row[0], row[1]) for row in await cursor.fetchall()]
+
+
 async def words(connection: AsyncConnection, terms: Sequence[str]) -> Bm25:
     """Exact BM25 over all postings of the terms."""
     whole = await collection(connection)
@@ -164,8 +170,7 @@ async def holding(
     kept: list[int] = []
     for start in range(0, len(candidates), PHRASE_BATCH):
         batch = candidates[start : start + PHRASE_BATCH].tolist()
-        cursor = await connection.execute(_TEXTS, (batch,))
-        kept += await asyncio.to_thread(_with_phrases, await cursor.fetchall(), query.phrases)
+        kept += await asyncio.to_thread(_with_phrases, await texts(connection, batch), query.phrases)
     return np.array(sorted(kept), dtype=np.int32), complete
 
 

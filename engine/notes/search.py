@@ -15,6 +15,7 @@ from engine.notes.model import MOST_CITATIONS, Citation, Explanation, Mode, Sear
 from engine.notes.scope import Scope, Scopes
 from engine.notes.tally import Tally
 from engine.text import ranking
+from engine.text.scripts import differ
 from engine.text.tokens import MAX_QUERY, Query, match_spans, parse_query
 
 if TYPE_CHECKING:
@@ -174,8 +175,20 @@ class Searcher:
             hits = await self._fused(connection, bm25, keyword, nearest, meaning)
             limit = asked.max_distance if asked.max_distance is not None else model.embedder.default_distance
             coverage = bm25.coverage([hit.id for hit in hits], words)
-            hits = ranking.evidence(hits, limit, coverage, meaning.reads)
+            near = await self._near_across(connection, asked, hits, model)
+            hits = ranking.evidence(hits, limit, coverage, meaning.reads, near)
         return await self._cite(connection, asked, hits[: asked.k], query, scope)
+
+    async def _near_across(
+        self, connection: AsyncConnection, asked: Asked, hits: Sequence[ranking.Fused], model: Served
+    ) -> frozenset[int]:
+        """Hits in another script than the query that are near enough for that."""
+        limit, across = model.embedder.default_distance, model.embedder.distance_across
+        between = [hit.id for hit in hits if hit.distance is not None and limit < hit.distance <= across]
+        if asked.max_distance is not None or not between:
+            return frozenset()
+        texts = await lists.texts(connection, between)
+        return frozenset(each for each, text in texts if differ(asked.query, text))
 
     async def _fused(
         self,

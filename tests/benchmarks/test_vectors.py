@@ -37,7 +37,9 @@ def clustered(count: int, seed: int) -> NDArray[np.float32]:
 async def fill(engine: Engine) -> tuple[int, int]:
     """A model of its own with 100,000 vectors, its index built after loading. Returns its (id, dimension)."""
     async with engine.database.connection() as connection:
-        cursor = await connection.execute("SELECT register_model('benchmark', %s, 'bundled', 'benchmark')", (DIMENSION,))
+        cursor = await connection.execute(
+            "SELECT register_model('benchmark', %s, 'bundled', 'benchmark')", (DIMENSION,)
+        )
         (model,) = await cursor.fetchone() or (0,)
     host = engine.database._address.params["host"]
     vectors = clustered(VECTORS, seed=2)

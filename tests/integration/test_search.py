@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelError, QueryError
+from engine.models.embedding.bundled import BundledEmbedder
 from engine.notes import lists
 from engine.notes.model import Mode
 from engine.notes.search import COMMON_PHRASE
@@ -273,3 +274,26 @@ async def test_signs_without_a_word_ask_for_nothing(birds: Vault, query: str, mo
 async def test_an_empty_index_answers(vault: Vault) -> None:
     for mode in Mode:
         assert (await vault.notes.search("owls", mode=mode, prefix=True)).citations == ()
+
+
+async def test_a_passage_in_another_script_may_lie_further_off(
+    birds: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    birds.write("chinese.md", "猫头鹰在夜里捕猎白天在树洞里睡觉 (owls hunt)\n")
+    await birds.index(embed=True)
+
+    async def found(distance: float | None = None) -> dict[str, float | None]:
+        result = await birds.notes.search("when do owls hunt", mode=Mode.VECTOR, k=20, max_distance=distance)
+        return {hit.path: hit.distance for hit in result.citations}
+
+    distances = await found(2)
+    limit = (distances["chinese.md"] or 0.0) - 0.01
+    latin = {path for path, distance in distances.items() if distance and distance <= limit}
+    beyond = set(distances) - latin - {"chinese.md"}
+    assert beyond, "something in the query's own script lies as far off"
+    monkeypatch.setattr(BundledEmbedder, "default_distance", limit)
+    monkeypatch.setattr(BundledEmbedder, "distance_across", limit)
+    assert set(await found()) == latin
+    monkeypatch.setattr(BundledEmbedder, "distance_across", 1.5)
+    assert set(await found()) == latin | {"chinese.md"}
+    assert set(await found(limit)) == latin, "what the user sets holds for all"

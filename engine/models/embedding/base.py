@@ -66,6 +66,15 @@ class Embedder(Protocol):
             ModelError: `ready` was not called, and the distance has to be measured first.
         """
 
+    @property
+    def distance_across(self) -> float:
+        """The same where question and passage are in different scripts: a model of many languages reads
+        both, and puts them less near to each other. Not below `default_distance`.
+
+        Raises:
+            ModelError: as `default_distance`.
+        """
+
     async def ready(self) -> None:
         """Load or reach the model, so that all that is told of it is known. Cheap once it succeeded.
 

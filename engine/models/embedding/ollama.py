@@ -110,6 +110,11 @@ class OllamaEmbedder:
             raise self._not_ready()
         return distance
 
+    @property
+    def distance_across(self) -> float:
+        """See `Embedder.distance_across`: not measured, so the same."""
+        return self.default_distance
+
     async def ready(self) -> None:
         """See `Embedder.ready`. Also notes that the model was pulled anew: then its id is another.
 

@@ -53,6 +53,11 @@ class ProvenEmbedder:
         """See `Embedder.default_distance`."""
         return self._embedder.default_distance
 
+    @property
+    def distance_across(self) -> float:
+        """See `Embedder.distance_across`."""
+        return self._embedder.distance_across
+
     async def ready(self) -> None:
         """See `Embedder.ready`."""
         try:

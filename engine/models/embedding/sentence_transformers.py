@@ -90,6 +90,11 @@ class SentenceTransformersEmbedder:
             raise self._not_ready()
         return self._distance
 
+    @property
+    def distance_across(self) -> float:
+        """See `Embedder.distance_across`: not measured, so the same."""
+        return self.default_distance
+
     async def ready(self) -> None:
         """See `Embedder.ready`: loads the model and measures its distance."""
         from engine.models.embedding.calibration import calibrated
