@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import os
-import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.database.bulk import every
 from engine.errors import NoteError
-from engine.notes import disk, folders, jobs, reach
+from engine.notes import disk, folders, jobs, reach, wanting
 from engine.notes.jobs import Wanted
 from engine.notes.model import DriftCause, DriftReport, DriftRow, Folder, FolderProblem, JobKind
 
@@ -27,12 +25,6 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
     from engine.database import Database
-
-CLOCKS_DIFFER = 2.0
-"""Seconds by which a file system's time stamps may lag behind the database's clock (FAT: 2 s)."""
-
-CLOCK_SET_BACK = 60.0
-"""Seconds by which a job's stamp is ahead of the clock only when that was set back since."""
 
 _ROWS = "SELECT path, hash, size, mtime_ns, ctime_ns, format FROM file WHERE folder = %s"
 _ROWS_BELOW = _ROWS + " AND path >= %s AND path < %s"
@@ -245,7 +237,7 @@ def _wanted(result: Survey, open_: Mapping[str, OpenJob]) -> list[Wanted]:
     return [
         Wanted(JobKind.INGEST_PATH, path, files[path].mtime_ns)
         for path in (*result.missing, *result.changed)
-        if path in files and _wants_a_job(open_.get(path), files[path])
+        if path in files and wanting.wants_a_job(open_.get(path), files[path])
     ]
 
 
@@ -259,30 +251,6 @@ def _settled(result: Survey, open_: Mapping[str, OpenJob]) -> list[str]:
         and path not in result.indexed
         and result.listing.covers(path)
     ]
-
-
-def _wants_a_job(job: OpenJob | None, stamp: disk.Stamp) -> bool:
-    """Whether what differs is nobody's business yet.
-
-    A worker may have read a note before it was written again: what was written since it started wants
-    another look, which costs next to nothing when it was not needed.
-    """
-    if job is None or job.status == "pending":
-        return job is None
-    if job.status == "processing" and (not stamp.ctime_ns or job.started_at is None):
-        return True
-    since = job.finished_at if job.status == "failed" else job.started_at
-    now = time.time()
-    if since is None or since.timestamp() > now + CLOCK_SET_BACK:
-        return True
-    slack = CLOCKS_DIFFER if job.status == "processing" else 0.0
-    return _written(stamp, now) > since.timestamp() - slack
-
-
-def _written(stamp: disk.Stamp, now: float) -> float:
-    """When a file was written last, in seconds. A stamp of the future tells nothing: anyone can set one."""
-    seconds = (stamp.mtime_ns / 1e9, stamp.ctime_ns / 1e9)
-    return max((each for each in seconds if each <= now + CLOCKS_DIFFER), default=-math.inf)
 
 
 async def report(
