@@ -131,7 +131,8 @@ class Worker:
             self._wake.clear()
             claimed = await self._claim()
             if not claimed:
-                await self._wait(await self._pause())
+                if self._held or not await self._release_held():
+                    await self._wait(await self._pause())
                 continue
             async with self._database.connection() as connection:
                 known = await index.known_hashes(connection, claimed)
@@ -293,7 +294,14 @@ class Worker:
         with suppress(OperationalError, DatabaseUnavailable):
             await self._release_held()
 
-    async def _release_held(self) -> None:
+    async def _release_held(self) -> bool:
+        """Give back all that is in our hands by the database's word; whether that was anything.
+
+        We may know of none: when the server crashes it forgets what was written last, and with it that jobs
+        were done.
+        """
         self._held.clear()
         async with self._database.transaction() as connection:
-            await jobs.release(connection, self.name, await jobs.held(connection, self.name))
+            held = await jobs.held(connection, self.name)
+            await jobs.release(connection, self.name, held)
+        return bool(held)

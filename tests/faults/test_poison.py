@@ -46,6 +46,27 @@ async def test_a_note_that_kills_its_worker_fails_at_the_third_time_and_takes_no
     assert await vault.failures() == {}
 
 
+async def test_a_server_that_forgot_that_jobs_were_done_has_them_done_again_at_once(vault: Vault) -> None:
+    """Indexing does not wait for the platter: a crash of the server undoes the last moments of it."""
+    worker = Worker(vault.database, lease=3600, model=vault.notes._model)
+    running = asyncio.create_task(worker.run())
+    for number in range(5):
+        vault.write(f"{number}.md", f"word{number}\n")
+    await vault.notes.index_all()
+    worker.wake()
+    await settle(vault)
+    await vault.rows("DELETE FROM chunk WHERE file IN (SELECT id FROM file WHERE path > '2')")
+    await vault.rows("DELETE FROM file WHERE path > '2'")
+    await vault.rows(
+        "UPDATE job SET status = 'processing', finished_at = NULL, lease_until = now() + interval '1 h'"
+        " WHERE path > '2'"
+    )
+    worker.wake()
+    await settle(vault, timeout=5)
+    running.cancel()
+    await asyncio.wait({running})
+
+
 async def test_a_worker_that_was_stopped_without_the_database_takes_up_its_jobs_at_once(vault: Vault) -> None:
     """It could not give them back, and its lease has long to run."""
     worker = Worker(vault.database, lease=3600, model=vault.notes._model)

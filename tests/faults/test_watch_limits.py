@@ -59,15 +59,17 @@ async def test_too_few_watches_are_told_and_polling_takes_over(
         vault.write(f"{number}/{number}.md", f"word{number}\n")
     mother = await Nursery.start(*PREFIX, begun=map_users)
     mine = {**environment, "DATABASE_URL": vault.settings.database_url or "", "NOCTUARY_POLL_INTERVAL": "0.2"}
-    await mother.spawn(mine, "watch", "work")
-    (row,) = await eventually(lambda: vault.rows("SELECT reason FROM watcher WHERE mode = 'polling'"))
-    assert "OS file watch limit reached" in row[0]
-    await settle(vault)
-    (vault.root / "0/0.md").unlink()
-    vault.write("new/deep/a.md", "found by polling\n")
-    await settle(vault)
-    assert await vault.found("polling") == ["new/deep/a.md"]
-    await mother.close()
+    try:
+        await mother.spawn(mine, "watch", "work")
+        (row,) = await eventually(lambda: vault.rows("SELECT reason FROM watcher WHERE mode = 'polling'"))
+        assert "OS file watch limit reached" in row[0]
+        await settle(vault)
+        (vault.root / "0/0.md").unlink()
+        vault.write("new/deep/a.md", "found by polling\n")
+        await settle(vault)
+        assert await vault.found("polling") == ["new/deep/a.md"]
+    finally:
+        await mother.close()
 
 
 async def test_a_listener_that_cannot_be_started_is_replaced_by_polling(
