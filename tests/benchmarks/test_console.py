@@ -101,10 +101,7 @@ async def test_first_paint_and_search(indexed: Installation, tmp_path: Path) -> 
             screen.press("bugcheck")
             screen.until("citation")
             usable.append(time.perf_counter() - start)
-            screen.press("\x1b")
-            screen.read(0.3)
-            screen.press("q")
-            screen.read(0.5)
+            leave(screen)
     show(
         Figure(
             "first paint on a populated index",
@@ -131,7 +128,8 @@ async def test_idle(tmp_path: Path) -> None:
         (vault / f"{number}.md").write_text(f"# Note {number}\n\nAn owl called {number} times.\n")
     with Terminal(environment, str(vault), cwd=tmp_path) as screen:
         screen.until("vectors ✓", 60)
-        screen.read(3)
+        while not screen.silent(3):
+            pass
         process = psutil.Process(screen._pid)
         before = process.cpu_times()
         start = time.perf_counter()
@@ -139,8 +137,7 @@ async def test_idle(tmp_path: Path) -> None:
         span = time.perf_counter() - start
         after = process.cpu_times()
         busy = (after.user + after.system - before.user - before.system) / span
-        screen.press("q")
-        screen.read(0.5)
+        leave(screen)
     show(
         Figure(
             f"bytes an idle app writes to the terminal in {IDLE_SECONDS} s; its CPU",
@@ -150,6 +147,16 @@ async def test_idle(tmp_path: Path) -> None:
             written == 0 and busy < 0.01,
         )
     )
+
+
+def leave(screen: Terminal) -> None:
+    """Quit, out of the search line if need be, and wait for the end."""
+    screen.press("\x1b")
+    while not screen.silent(0.3):
+        pass
+    screen.press("q")
+    while screen.ended() is None:
+        pass
 
 
 def idle_bytes(screen: Terminal) -> int:
