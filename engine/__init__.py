@@ -110,9 +110,17 @@ class Engine:
         The folders of the settings are added first. What keeps one of them away keeps no service from
         starting; it is returned, as by `add_folders`.
         """
+        self.keep("reconnections", self._follow_reconnections)
         errors = await self.add_folders(self.settings.corpus_path)
         await self.notes.start(watch=watch, work=work, embed=embed)
         return errors
+
+    async def _follow_reconnections(self) -> None:
+        """What fell with the database need not wait out its pause when that is back."""
+        from engine.database import RECONNECTED
+
+        async for _ in self.database.feed.subscribe(RECONNECTED):
+            self._services.retry_now()
 
     def keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         """Keep `run` running in the background until the engine is closed; its falls are told as faults."""

@@ -27,6 +27,7 @@ class Services:
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again = asyncio.Event()
         self.faults: dict[str, str] = {}
         self.since: dict[str, datetime] = {}
         """When the services in `faults` first fell."""
@@ -72,8 +73,21 @@ class Services:
                 well.cancel()
             if loop.time() - started > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
-            await asyncio.sleep(pause)
-            pause = min(LONGEST_PAUSE, 2 * pause)
+            pause = FIRST_PAUSE if await self._told_within(pause) else min(LONGEST_PAUSE, 2 * pause)
+
+    async def _told_within(self, seconds: float) -> bool:
+        """Wait; whether `retry_now` was called meanwhile."""
+        try:
+            async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
+                await self._again.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def retry_now(self) -> None:
+        """Start what fell at once: what it waits for may be there again."""
+        self._again.set()
+        self._again.clear()
 
     def _fell(self, name: str, reason: str) -> None:
         before = self.faults.get(name)

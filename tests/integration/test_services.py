@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.settings import Settings
+    from tests.conftest import Server
     from tests.integration.vault import AttentiveEmbedder
 
 
@@ -67,6 +68,54 @@ async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_me
     assert caplog.text.count("indexer stopped: the disk is full") == 3
     assert "Traceback" in caplog.text
     await held.stop()
+
+
+async def test_what_fell_is_started_at_once_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "FIRST_PAUSE", 3600.0)
+    starts: list[float] = []
+
+    async def falling() -> None:
+        starts.append(asyncio.get_running_loop().time())
+        if len(starts) == 1:
+            await _fall()
+        await asyncio.Event().wait()
+
+    held = Services()
+    held.start("worker", falling)
+    await eventually(lambda: held.faults)
+    held.retry_now()
+    await eventually(lambda: len(starts) == 2, 5)
+    await held.stop()
+
+
+async def test_what_fell_with_the_database_is_started_when_that_is_back(
+    settings: Settings, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "FIRST_PAUSE", 3600.0)
+    engine = await Engine.open(settings)
+    starts: list[int] = []
+
+    async def falling() -> None:
+        starts.append(1)
+        if len(starts) == 1:
+            await _fall()
+        await asyncio.Event().wait()
+
+    try:
+        await engine.start(watch=False, work=False, embed=False)
+        engine.keep("something", falling)
+        await eventually(lambda: "something" in engine.faults)
+        async with engine.database.connection() as connection:
+            row = await (await connection.execute("SELECT current_database()")).fetchone()
+        assert row
+        ended = server.run(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            f" WHERE query = 'LISTEN noctuary' AND datname = '{row[0]}'"
+        )
+        assert ended == [(True,)]
+        await eventually(lambda: len(starts) == 2, 20)
+    finally:
+        await engine.close()
 
 
 async def _fall() -> None:
