@@ -45,3 +45,9 @@ PATH = AbsolutePath()
 PATH_AS_TYPED = Given(blank=True)
 TEXT = Given()
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+def json_wanted(*, as_json: bool) -> bool:
+    """Whether JSON is asked for: of the command itself, or of the group it belongs to."""
+    parent = click.get_current_context().parent
+    return as_json or bool(parent and parent.params.get("as_json"))

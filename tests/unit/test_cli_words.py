@@ -209,7 +209,7 @@ def test_config_shows_what_holds_when_nothing_is_given(
     assert cli.run(["config", "--json"]) == exits.DONE
     settings = json.loads(capsys.readouterr().out)["settings"]
     assert settings["editor"]["value"] == "nano"
-    assert settings["embeddings_model"]["value"] == "all-MiniLM-L6-v2"
+    assert settings["embeddings_model"]["value"] == "the provider's own"
     assert settings["retrieval_max_distance"]["value"] == "the model's own"
 
 
@@ -221,10 +221,10 @@ def test_the_example_is_json_when_json_is_asked_for(capsys: pytest.CaptureFixtur
 def test_an_invalid_setting_is_one_sentence_and_status_2(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EMBEDDINGS_PROVIDER", "ollama")
+    monkeypatch.setenv("EMBEDDINGS_PROVIDER", "cloud")
     assert cli.run(["config"]) == exits.ERROR
     said = capsys.readouterr()
-    assert said.err.startswith("Setting: embeddings_provider is 'ollama'")
+    assert said.err.startswith("Setting: embeddings_provider is 'cloud'")
     assert said.err.count("\n") == 1
 
 

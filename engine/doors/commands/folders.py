@@ -29,11 +29,6 @@ def folders(ctx: click.Context, *, as_json: bool) -> int:
     return session.run(lambda engine: _list(engine, as_json=as_json), application="noctuary folders")
 
 
-def _json(ctx: click.Context, *, as_json: bool) -> bool:
-    """Whether `--json` was given to a verb or to `folders` before it."""
-    return as_json or bool(ctx.parent and ctx.parent.params["as_json"])
-
-
 async def _list(engine: Engine, *, as_json: bool) -> int:
     found = await engine.notes.folders()
     if as_json:
@@ -48,13 +43,13 @@ async def _list(engine: Engine, *, as_json: bool) -> int:
 @folders.command()
 @FOLDER
 @parameters.JSON
-@click.pass_context
-def add(ctx: click.Context, folder: Path, *, as_json: bool) -> int:
+def add(folder: Path, *, as_json: bool) -> int:
     """Keep a folder indexed. `noctuary index` or the console then reads it."""
+    as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
         added = await engine.notes.add_folder(folder)
-        if _json(ctx, as_json=as_json):
+        if as_json:
             output.dump(added)
         else:
             output.say(f"{added.path} is a folder of notes.")
@@ -66,9 +61,9 @@ def add(ctx: click.Context, folder: Path, *, as_json: bool) -> int:
 @folders.command()
 @FOLDER
 @parameters.JSON
-@click.pass_context
-def remove(ctx: click.Context, folder: Path, *, as_json: bool) -> int:
+def remove(folder: Path, *, as_json: bool) -> int:
     """Forget a folder and its index. The files themselves are not touched."""
+    as_json = parameters.json_wanted(as_json=as_json)
     linked = real(folder)
 
     async def work(engine: Engine) -> int:
@@ -78,7 +73,7 @@ def remove(ctx: click.Context, folder: Path, *, as_json: bool) -> int:
             names = ", ".join(str(one.path) for one in known) or "none yet"
             raise FolderError(f"{folder} is not a folder of notes.", remedy=f"They are: {names}.")
         await engine.notes.remove_folder(hits[0].id)
-        if _json(ctx, as_json=as_json):
+        if as_json:
             output.dump({"removed": hits[0].path})
         else:
             output.say(f"{hits[0].path} is forgotten; its files are as they were.")

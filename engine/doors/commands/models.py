@@ -62,11 +62,13 @@ def _row(each: ModelRow) -> tuple[str, ...]:
 @MODEL
 @parameters.JSON
 def use(model: str, *, as_json: bool) -> int:
-    """Change to another model: ollama/nomic-embed-text, multilingual, bundled, …
+    """Change to another model.
 
-    Its vectors are made in the background by the console, `watch` and `worker`; until they are there the
-    model before it answers, and its vectors are kept, so that the change can be undone at once.
+    Such as multilingual, ollama/nomic-embed-text or bundled. Its vectors are made in the background by the
+    console, `watch` and `worker`; until they are there the model before it answers. The old vectors are kept,
+    so that the change can be undone at once.
     """
+    as_json = parameters.json_wanted(as_json=as_json)
     provider, name = _parsed(model)
 
     async def work(engine: Engine) -> int:
@@ -84,7 +86,11 @@ def use(model: str, *, as_json: bool) -> int:
 @click.argument("model", metavar="[PROVIDER[/MODEL]]", required=False)
 @parameters.JSON
 def test(model: str | None, *, as_json: bool) -> int:
-    """Ask a model for vectors now: does it work, how fast, and does it tell an owl from a train?"""
+    """Ask a model for vectors now.
+
+    Does it work, how fast is it, and does it tell an owl from a train?
+    """
+    as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
         provider, name = _parsed(model) if model else (None, None)
@@ -111,6 +117,7 @@ def test(model: str | None, *, as_json: bool) -> int:
 @parameters.JSON
 def pull(model: str, *, as_json: bool) -> int:
     """Have Ollama fetch an embedding model, such as nomic-embed-text."""
+    as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
         with PullBar() as bar:
@@ -130,6 +137,7 @@ def pull(model: str, *, as_json: bool) -> int:
 @parameters.JSON
 def remove(name: str, *, as_json: bool) -> int:
     """Remove the vectors of a model that is not in use; `noctuary models` shows the names."""
+    as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
         await engine.notes.embedders.forget(name)

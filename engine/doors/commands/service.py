@@ -11,9 +11,12 @@ from engine.doors import exits, output, parameters
 from engine.settings import Settings
 
 
-@click.group()
-def service() -> None:
-    """Keep `watch` and `worker` running by systemd, from login on."""
+@click.group(invoke_without_command=True)
+@parameters.JSON
+@click.pass_context
+def service(ctx: click.Context, *, as_json: bool) -> int:
+    """Keep `watch` and `worker` running by systemd, from login on; by itself it tells whether they do."""
+    return exits.DONE if ctx.invoked_subcommand is not None else _tell(as_json=as_json)
 
 
 @service.command()
@@ -24,6 +27,7 @@ def install(names: tuple[str, ...], *, as_json: bool) -> int:
 
     Settings that only the environment holds are written into the units, which the user alone may read.
     """
+    as_json = parameters.json_wanted(as_json=as_json)
     units = [systemd.UNITS[name] for name in dict.fromkeys(names or ("watch",))]
     written = systemd.install(units, Settings.load(), os.environ)
     if as_json:
@@ -39,6 +43,11 @@ def install(names: tuple[str, ...], *, as_json: bool) -> int:
 @parameters.JSON
 def status(*, as_json: bool) -> int:
     """Show whether the units are installed and run."""
+    as_json = parameters.json_wanted(as_json=as_json)
+    return _tell(as_json=as_json)
+
+
+def _tell(*, as_json: bool) -> int:
     found = systemd.states(os.environ)
     if as_json:
         output.dump({"units": found})
@@ -55,6 +64,7 @@ def _words(state: systemd.UnitState) -> str:
 @parameters.JSON
 def remove(*, as_json: bool) -> int:
     """Stop the services and remove their units."""
+    as_json = parameters.json_wanted(as_json=as_json)
     removed = systemd.remove(os.environ)
     if as_json:
         output.dump({"removed": removed})
