@@ -210,10 +210,11 @@ class Searcher:
         return ranking.fuse(
             keyword,
             nearest,
-            ranking.MEANING * meaning.reads,
+            meaning.model.embedder.meaning_share * meaning.reads,
             words=bm25.in_context(lengths, neighbours),
             distances=dict(known),
             neighbours=neighbours,
+            unrelated=meaning.model.embedder.unrelated_distance,
         )
 
     async def _cite(

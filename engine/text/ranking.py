@@ -38,11 +38,6 @@ NEIGHBOUR_NEARNESS = 0.25
 POOL = 100
 """Passages each list gives to the fusion: 50 and 200 cover the same on chunking_evaluation."""
 
-MEANING = 0.4
-"""The vector list's share of a fused score, where the model reads the query's language. Covered on
-chunking_evaluation: .919 at 0.3, .917 at 0.35, .921 at 0.4, .914 at 0.45; recall@10 on XQuAD, English and
-German: .995 and .981 at 0.3, .996 and .982 at 0.4, .998 and .980 at 0.5."""
-
 EVIDENCE = 0.4
 """A passage that is too far away in meaning is evidence still when this much of what the query tells
 stands in it: an identifier is found though the model has no idea of it. knowman's questions without an
@@ -266,13 +261,15 @@ def fuse(
     words: Mapping[int, float] | None = None,
     distances: Mapping[int, float] | None = None,
     neighbours: Mapping[int, Sequence[int]] | None = None,
+    unrelated: float = 1.0,
 ) -> list[Fused]:
     """One list of two, best first, of equal ones the lowest id first.
 
     `keyword` holds (id, BM25 score) and `vector` (id, cosine distance), each best first; what stands
     in either is ranked. `words` and `distances` are better known values of the same passages:
     `Bm25.in_context`, and the distance of every passage and neighbour that has a vector.
-    `neighbours` are the passages before and after each.
+    `neighbours` are the passages before and after each. `unrelated` is the cosine distance of texts that have
+    nothing to do with each other: nearness is counted down to it.
 
     Each list is brought to 0..1 by its best value, since scores fuse better than ranks, and by
     nothing else, so that what a list's tail holds changes nothing at its head. `share` (0..1) is the
@@ -284,7 +281,7 @@ def fuse(
     known = {**dict(vector), **(distances or {})}
     candidates = list(dict.fromkeys((*ranks, *nearness)))
     by_words = _to_one({each: (words or listed).get(each, 0.0) for each in candidates})
-    by_meaning = _nearness(candidates, known, neighbours or {})
+    by_meaning = _nearness(candidates, known, neighbours or {}, unrelated)
     fused = [
         Fused(
             each,
@@ -300,17 +297,22 @@ def fuse(
 
 
 def _nearness(
-    candidates: Sequence[int], distances: Mapping[int, float], neighbours: Mapping[int, Sequence[int]]
+    candidates: Sequence[int],
+    distances: Mapping[int, float],
+    neighbours: Mapping[int, Sequence[int]],
+    unrelated: float,
 ) -> dict[int, float]:
     """How near each candidate that has a vector is, its neighbours counting by `NEIGHBOUR_NEARNESS`.
 
     A neighbour that is missing or has no vector counts as the passage itself.
     """
-    own = {each: max(0.0, 1 - distances[each]) for each in candidates if each in distances}
-    best = max(own.values(), default=0.0) or 1.0
+    known = {each: max(0.0, 1 - distance / unrelated) for each, distance in distances.items()}
+    best = max((known[each] for each in candidates if each in known), default=0.0) or 1.0
     mixed: dict[int, float] = {}
-    for each, value in own.items():
-        around = [max(0.0, 1 - distances[side]) for side in neighbours.get(each, ()) if side in distances]
+    for each in candidates:
+        if (value := known.get(each)) is None:
+            continue
+        around = [known[side] for side in neighbours.get(each, ()) if side in known]
         sides = (*around, value, value)[:2]
         mixed[each] = (value + NEIGHBOUR_NEARNESS * sum(sides)) / (1 + 2 * NEIGHBOUR_NEARNESS) / best
     return mixed

@@ -200,3 +200,15 @@ def test_evidence_is_near_or_holds_what_was_asked() -> None:
     assert {hit.id for hit in evidence(hits, 0.8, covered)} == {1, 3, 5}
     assert {hit.id for hit in evidence(hits, 0.8, covered, reads=0.0)} == {1, 2, 3, 5}
     assert {hit.id for hit in evidence(hits, 0.9, {})} == {1, 2, 3, 4, 5}
+
+
+def test_nearness_is_counted_down_to_the_distance_of_what_is_unrelated() -> None:
+    """A model that puts all texts near to each other would else hardly tell them apart."""
+    keyword, vector = [(1, 8.0), (2, 4.0)], [(2, 0.12), (1, 0.24)]
+    assert [hit.id for hit in fuse(keyword, vector, 0.4)] == [1, 2]
+    fused = fuse(keyword, vector, 0.4, unrelated=0.3)
+    assert [hit.score for hit in fused] == pytest.approx([0.6 + 0.4 * 0.2 / 0.6, 0.6 * 0.5 + 0.4])
+    assert [hit.id for hit in fuse(keyword, vector, 0.6, unrelated=0.3)] == [2, 1]
+    assert [hit.id for hit in fuse(keyword, vector, 0.6)] == [1, 2]
+    (only,) = fuse([], [(1, 0.1), (2, 0.3)], 1.0, unrelated=0.3)
+    assert only.id == 1

@@ -75,6 +75,20 @@ class Embedder(Protocol):
             ModelError: as `default_distance`.
         """
 
+    @property
+    def unrelated_distance(self) -> float:
+        """Cosine distance of texts that have nothing to do with each other: nearness is counted down to it.
+
+        Raises:
+            ModelError: as `default_distance`.
+        """
+
+    @property
+    def meaning_share(self) -> float:
+        """What meaning counts in a search beside words (0..1), where the model reads the query: the better it
+        reads, the more.
+        """
+
     async def ready(self) -> None:
         """Load or reach the model, so that all that is told of it is known. Cheap once it succeeded.
 

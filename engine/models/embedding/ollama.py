@@ -115,6 +115,16 @@ class OllamaEmbedder:
         """See `Embedder.distance_across`: not measured, so the same."""
         return self.default_distance
 
+    @property
+    def meaning_share(self) -> float:
+        """See `Embedder.meaning_share`: not measured, so that of the bundled model."""
+        return bundled.MEANING_SHARE
+
+    @property
+    def unrelated_distance(self) -> float:
+        """See `Embedder.unrelated_distance`: as far beyond the default distance as with the bundled model."""
+        return self.default_distance * bundled.UNRELATED_DISTANCE / bundled.DEFAULT_DISTANCE
+
     async def ready(self) -> None:
         """See `Embedder.ready`. Also notes that the model was pulled anew: then its id is another.
 

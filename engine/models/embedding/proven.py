@@ -58,6 +58,16 @@ class ProvenEmbedder:
         """See `Embedder.distance_across`."""
         return self._embedder.distance_across
 
+    @property
+    def unrelated_distance(self) -> float:
+        """See `Embedder.unrelated_distance`."""
+        return self._embedder.unrelated_distance
+
+    @property
+    def meaning_share(self) -> float:
+        """See `Embedder.meaning_share`."""
+        return self._embedder.meaning_share
+
     async def ready(self) -> None:
         """See `Embedder.ready`."""
         try:

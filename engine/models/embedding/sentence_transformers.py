@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from engine.errors import ModelError
 from engine.models.embedding.base import SENTENCE_TRANSFORMERS
-from engine.models.embedding.bundled import NICENESS
+from engine.models.embedding.bundled import DEFAULT_DISTANCE, MEANING_SHARE, NICENESS, UNRELATED_DISTANCE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -94,6 +94,16 @@ class SentenceTransformersEmbedder:
     def distance_across(self) -> float:
         """See `Embedder.distance_across`: not measured, so the same."""
         return self.default_distance
+
+    @property
+    def meaning_share(self) -> float:
+        """See `Embedder.meaning_share`: not measured, so that of the bundled model."""
+        return MEANING_SHARE
+
+    @property
+    def unrelated_distance(self) -> float:
+        """See `Embedder.unrelated_distance`: as far beyond the default distance as with the bundled model."""
+        return self.default_distance * UNRELATED_DISTANCE / DEFAULT_DISTANCE
 
     async def ready(self) -> None:
         """See `Embedder.ready`: loads the model and measures its distance."""
