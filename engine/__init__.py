@@ -74,11 +74,11 @@ class Engine:
             SettingsError: a setting names something that does not exist.
         """
         from engine.database import Database
-        from engine.models.embedding.base import embedder_of
+        from engine.models.embedding import open_embedder
         from engine.notes.embedders import wanted
 
         # What the settings name is judged before anything is opened.
-        await embedder_of(settings.embeddings_provider, settings.embeddings_model, settings).close()
+        await open_embedder(settings).close()
         async with AsyncExitStack() as undo:
             log = ActivityLog()
             undo.callback(log.shut)

@@ -234,7 +234,7 @@ def _run(*arguments: str) -> str:
         with suppress(IndexError):
             reason = reason.splitlines()[-1]
         raise ServiceError(
-            f"systemctl {arguments[0]} failed: {reason or f'status {done.returncode}'}.".replace("..", "."),
+            f"systemctl {arguments[0]} failed: {reason.rstrip('.') or f'status {done.returncode}'}.",
             remedy=f"Without a login session of the user, run `{LINGER}` first.",
         )
     return done.stdout

@@ -142,7 +142,7 @@ class Feed:
         connection = await self._connect()
         try:
             await connection.execute(f"LISTEN {CHANNEL}")
-        except BaseException:
+        except BaseException:  # cancelled too: nobody else would close it
             await connection.close()
             raise
         return connection

@@ -99,7 +99,7 @@ async def _sound(pool: AsyncConnectionPool[Connection]) -> Connection:
             await AsyncConnectionPool.check_connection(connection)
         except psycopg.OperationalError:
             await pool.putconn(connection)  # which discards it and makes another
-        except BaseException:
+        except BaseException:  # cancelled too: it would be lost to the pool
             await pool.putconn(connection)
             raise
         else:

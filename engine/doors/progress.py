@@ -28,18 +28,12 @@ FILES = "Indexing files"
 PASSAGES = "Embedding passages"
 
 
-class Progress:
-    """A callback for `Notes.work_until_idle`; use it as a context manager.
+class Bar:
+    """A bar on a terminal, and when to write a line elsewhere; a context manager that takes the bar away."""
 
-    Call it once before the work begins: what is finished then is not counted as done now.
-    """
-
-    def __init__(self, *, embed: bool) -> None:
-        self._embed = embed
+    def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
-        self._finished_before: int | None = None
         self._bar: ProgressBar[int] | None = None
-        self._phase = ""
         self._said = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -49,6 +43,31 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close_bar()
+
+    def _line_is_due(self) -> bool:
+        now = time.monotonic()
+        due = now - self._said >= LINE_SECONDS
+        if due:
+            self._said = now
+        return due
+
+    def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+
+class Progress(Bar):
+    """A callback for `Notes.work_until_idle`; use it as a context manager.
+
+    Call it once before the work begins: what is finished then is not counted as done now.
+    """
+
+    def __init__(self, *, embed: bool) -> None:
+        super().__init__()
+        self._embed = embed
+        self._finished_before: int | None = None
+        self._phase = ""
 
     def __call__(self, status: NotesStatus) -> None:
         """Show how far the work is: files first, then their vectors."""
@@ -75,8 +94,7 @@ class Progress:
     def _show(self, phase: str, done: int, total: int) -> None:
         if self._terminal:
             self._draw(phase, done, total)
-        elif time.monotonic() - self._said >= LINE_SECONDS:
-            self._said = time.monotonic()
+        elif self._line_is_due():
             output.note(f"{phase}: {done:,} of {total:,}")
         self._phase = phase
 
@@ -90,28 +108,13 @@ class Progress:
             self._bar.length = total
             self._bar.update(max(0, done - self._bar.pos))
 
-    def _close_bar(self) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None
 
-
-class PullBar:
+class PullBar(Bar):
     """How far the fetching of a model is: a bar a file on a terminal, now and then a plain line elsewhere."""
 
     def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._bar: ProgressBar[int] | None = None
+        super().__init__()
         self._status = ""
-        self._said = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
 
     def __call__(self, part: PullProgress) -> None:
         """Show a sign of life of the server."""
@@ -119,14 +122,13 @@ class PullBar:
         self._status = part.status
         if self._terminal:
             self._draw(part, new=new)
-        elif (new and not part.total) or time.monotonic() - self._said >= LINE_SECONDS:
-            self._said = time.monotonic()
+        elif (new and not part.total) or self._line_is_due():
             of = f": {part.completed or 0:,} of {part.total:,} bytes" if part.total else ""
             output.note(f"{part.status}{of}")
 
     def _draw(self, part: PullProgress, *, new: bool) -> None:
         if new:
-            self._close()
+            self._close_bar()
         if not part.total:
             if new:
                 output.note(part.status)
@@ -137,8 +139,3 @@ class PullBar:
             self._bar.__enter__()
         self._bar.length = part.total
         self._bar.update(max(0, (part.completed or 0) - self._bar.pos))
-
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None

@@ -294,6 +294,7 @@ class Notes:
         self._services.start("models", lambda: self.embedders.follow(self._services))
         if watch:
             self._services.start("drift", self._standing.follow)
+        if watch or work:
             self._services.start("folders", self._watch_folders)
 
     async def work_until_idle(
@@ -334,7 +335,6 @@ class Notes:
     async def _work(self, worker: Worker) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.run())
-            group.create_task(self._follow_reach(worker))
             group.create_task(wake_on(self._database, "job", worker.wake))
 
     def _worker(self) -> Worker:
@@ -347,11 +347,6 @@ class Notes:
             foreign=self._reach.foreign,
         )
 
-    async def _follow_reach(self, worker: Worker) -> None:
-        async for _ in self._database.feed.subscribe("folder"):
-            await self._reach.refresh()
-            worker.wake()
-
     async def _watch_folders(self) -> None:
         await self._follow_folders()
         async for _ in self._database.feed.subscribe("folder"):
@@ -359,12 +354,12 @@ class Notes:
 
     async def _follow_folders(self) -> None:
         """Run a watcher for each folder there is, and none for one that is gone."""
+        await self._reach.refresh()
         if not self._watching:
             return
         from engine.notes.watcher import FolderWatcher
         from engine.notes.worker import worker_name
 
-        await self._reach.refresh()
         left = self._reach.foreign()
         known = {folder.id: folder for folder in await self.folders() if folder.id not in left}
         for gone in set(self._watchers) - set(known):
@@ -390,6 +385,8 @@ class Notes:
         while True:
             await upkeep.once(self._database)
             await self.embedders.judge()
+            # What lies on another machine may have been mounted, or be so no more.
+            await self._follow_folders()
             await asyncio.sleep(MAINTENANCE_INTERVAL)
 
 

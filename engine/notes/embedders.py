@@ -17,7 +17,7 @@ from engine.models.embedding.base import embedder_of
 from engine.models.embedding.proven import ProvenEmbedder
 from engine.notes import languages, models
 from engine.notes.backlog import Backlog, named
-from engine.notes.model import EmbeddingProgress, PullProgress
+from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import index_counts
 from engine.notes.trial import trial
 from engine.notes.waking import wake_on
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder, Vectors
-    from engine.notes.model import FolderId, ModelRow, ModelTrial
+    from engine.notes.model import FolderId, ModelRow, ModelTrial, PullProgress
     from engine.notes.models import Known
     from engine.services import Services
     from engine.settings import Settings
@@ -176,16 +176,17 @@ class Embedders:
         async with self._database.connection() as connection:
             fresh = await models.by_id(connection, known.id) if known else None
             complete = await models.last_complete(connection)
-            distances = await models.distances(connection)
         if self.backlog.known is known:  # else it was registered as another meanwhile
             self.backlog.known = known = fresh
         if complete is None or (known is not None and (known.complete_at or known.id == complete.id)):
             await self._serve(self.making)
         elif self.serving is None or self.serving.id != complete.id:
-            await self._serve(self._other(complete, distances) or self.making)
+            await self._serve(await self._other(complete) or self.making)
 
-    def _other(self, known: Known, distances: dict[str, float]) -> Served | None:
+    async def _other(self, known: Known) -> Served | None:
         """A model that is not the one in the making, opened to answer."""
+        async with self._database.connection() as connection:
+            distances = await models.distances(connection)
         try:
             embedder = embedder_of(known.provider, known.model, self._settings, distances)
         except SettingsError as error:
@@ -333,7 +334,7 @@ class Embedders:
         from engine.models.embedding.ollama_server import pull
 
         async for part in pull(self._settings.ollama_url, model):
-            yield PullProgress(part.status, part.completed, part.total)
+            yield part
 
     async def progress(self, connection: AsyncConnection, *, exact: bool) -> EmbeddingProgress:
         """How far the vectors are, of which model, and which one answers meanwhile."""

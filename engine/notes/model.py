@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
 
+from engine.models.embedding.base import PullProgress as PullProgress  # noqa: PLC0414  (for the doors)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -140,15 +142,6 @@ class ModelTrial:
     answer_distance: float
     other_distance: float
     default_distance: float
-
-
-@dataclass(frozen=True, slots=True)
-class PullProgress:
-    """How far the fetching of a model is: what its server is at, and bytes of the file it is at."""
-
-    status: str
-    completed: int | None
-    total: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine import notes as notes_module
 from engine.errors import FolderError
 from engine.notes import reach
 from engine.notes.model import JobStatus, Mode
 from tests.integration.watching import watched
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +96,29 @@ async def test_a_mount_of_the_same_notes_is_worked_on(vault: Vault) -> None:
     vault.write("b.md", "larks\n")
     await vault.index()
     assert await vault.in_index() == vault.on_disk()
+
+
+@pytest.mark.usefixtures("elsewhere")
+async def test_a_mount_that_comes_later_is_noticed(vault: Vault, tmp_path: Path) -> None:
+    vault.write("a.md", "owls\n", mtime=1_700_000_000)
+    await vault.index()
+    await vault.rows("UPDATE folder SET machine = 'the desk', host = 'desk'")
+    vault.root.rename(tmp_path / "away")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notes_module, "FIRST_MAINTENANCE", 0.05)
+        patch.setattr(notes_module, "MAINTENANCE_INTERVAL", 0.05)
+        await vault.notes.start(watch=True, work=True, embed=False)
+        await eventually(lambda: vault.notes._reach.foreign() == [vault.folder.id])
+        assert vault.notes._watchers == {}
+        (tmp_path / "away").rename(vault.root)
+        vault.write("b.md", "larks\n")
+
+        async def followed() -> bool:
+            return await vault.in_index() == vault.on_disk()
+
+        await eventually(followed)
+        assert set(vault.notes._watchers) == {vault.folder.id}
+        await vault.notes._services.stop()
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -54,7 +54,7 @@ class EmbeddedServer:
                 self._user = self._count_in()
                 try:
                     await self._start()
-                except BaseException:
+                except BaseException:  # cancelled too: nobody is left counted as a user
                     self._abandon()
                     raise
         except OSError as error:

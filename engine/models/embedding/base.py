@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import SettingsError
@@ -25,6 +26,15 @@ BUNDLED, OLLAMA, SENTENCE_TRANSFORMERS, MULTILINGUAL = (
 
 PROVIDERS = (BUNDLED, OLLAMA, SENTENCE_TRANSFORMERS, MULTILINGUAL)
 """What EMBEDDINGS_PROVIDER may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a pull is: what the server is at, and bytes of the file it is at (None: no file)."""
+
+    status: str
+    completed: int | None
+    total: int | None
 
 
 class Embedder(Protocol):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from engine.errors import ModelError
+from engine.models.embedding.base import PullProgress
 from engine.settings import mask
 
 if TYPE_CHECKING:
@@ -55,15 +56,6 @@ class InstalledModel:
     size: int | None
     dimension: int | None
     embeds: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class PullProgress:
-    """How far a pull is: what the server is at, and bytes of the file it is at (None: no file)."""
-
-    status: str
-    completed: int | None
-    total: int | None
 
 
 @dataclass(frozen=True, slots=True)
