@@ -108,12 +108,15 @@ class Embedders:
 
     async def judge(self) -> None:
         """Look whether the model reads the languages of the notes, where these are not what they were."""
+        before = self.suggestion
         async with self._database.connection() as connection:
             count = (await index_counts(connection)).passages
             if abs(count - self._judged) * languages.OTHERWISE <= count:
                 return
             self.unread = await languages.unread(connection, self._embedder.reads)
         self._judged = count
+        if self.suggestion != before:
+            self._on_change()
 
     @property
     def suggestion(self) -> str:
@@ -251,6 +254,7 @@ class Embedders:
         """Make vectors with another model from now on. The backlog of the old one must not be running."""
         before = self._embedder
         self._embedder = ProvenEmbedder(embedder, self._on_change)
+        self.unread, self._judged = 0.0, 0  # of the model before
         self.backlog = Backlog(self._database, self._embedder, self._foreign)
         await self.prepare()
         if self.serving is None or self.serving.embedder is not before:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.doors.finishing import sentences
-from engine.notes import languages
+from engine.models.embedding.bundled import BundledEmbedder
+from engine.notes import Notes, languages
+from engine.services import Services
 
 if TYPE_CHECKING:
     from tests.integration.vault import Vault
@@ -14,6 +16,13 @@ ENGLISH, CHINESE = (
     "The owl hunts at night in the old orchard, note {}.\n",
     "猫头鹰在夜里捕猎白天在树洞里睡觉第{}篇\n",
 )
+
+
+class Polyglot(BundledEmbedder):
+    """The real model, which says that it reads everything."""
+
+    def reads(self, text: str) -> float:
+        return 1.0
 
 
 async def told(vault: Vault) -> str:
@@ -41,6 +50,24 @@ async def test_another_model_is_suggested_from_a_fifth_of_the_notes_on(vault: Va
     (vault.root / "zh.md").unlink()
     await vault.index()
     assert await told(vault) == ""
+
+
+async def test_the_screen_hears_of_it_and_another_model_is_judged_by_itself(vault: Vault) -> None:
+    for number in range(3):
+        vault.write(f"{number}.md", CHINESE.format(number))
+    await vault.index()
+    # Models of its own: the one before is closed when another takes its place.
+    notes = Notes(vault.database, BundledEmbedder(), vault.settings, Services())
+    await notes.prepare()
+    changes = vault.database.feed.subscribe("service")
+    await notes.embedders.judge()
+    assert notes.embedders.suggestion
+    assert changes._waiting, "the status line is drawn anew"
+    await notes.embedders.change(Polyglot())
+    assert notes.embedders.suggestion == ""
+    await notes.embedders.judge()
+    assert notes.embedders.suggestion == ""
+    await notes.embedders.close()
 
 
 async def test_notes_without_letters_and_an_empty_index_suggest_nothing(vault: Vault) -> None:
