@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from contextlib import suppress
@@ -34,6 +35,10 @@ BATCH = 32
 
 IDLE_WAIT = 60.0
 """Seconds between looks when nothing wakes the loop."""
+
+FILL_AGAIN = 60.0
+"""Seconds after which a complete model is looked at again for passages that another process indexed: it reads
+the whole index, in a tenth of a second for a hundred thousand passages."""
 
 _PLAIN_WORDS = "plain words"
 """What any model can embed that works at all."""
@@ -87,6 +92,7 @@ class Backlog:
         self._embedder = embedder
         self._wake = asyncio.Event()
         self._finished: deque[tuple[float, int]] = deque()
+        self._filled, self._news = -math.inf, True
         self.known: Known | None = None
         """The model as the index knows it."""
         self._counts = Tally(self._count)
@@ -98,6 +104,7 @@ class Backlog:
 
     def wake(self) -> None:
         """Look at the backlog now."""
+        self._news = True
         self._wake.set()
 
     async def register(self) -> int:
@@ -124,14 +131,19 @@ class Backlog:
         """The model's id in the index, once it is known there."""
         return self.known.id if self.known else None
 
-    async def fill(self) -> None:
-        """Queue what lacks a vector of this model: after a change of model, or of another process's doing."""
+    async def fill(self) -> int:
+        """Queue what lacks a vector of this model: after a change of model, or of another process's doing.
+
+        Returns how many passages.
+        """
+        self._filled, self._news = time.monotonic(), False
         async with self._database.transaction() as connection:
             await connection.execute(
                 "SELECT set_config('synchronous_commit', 'off', true),"
                 " pg_advisory_xact_lock(hashtextextended('noctuary:index', 0))"
             )
-            await connection.execute(_FILL, {"model": self.model})
+            cursor = await connection.execute(_FILL, {"model": self.model})
+        return cursor.rowcount
 
     async def run(self) -> None:
         """Embed until cancelled, newest notes first, waiting while words are still to be indexed."""
@@ -156,14 +168,29 @@ class Backlog:
         async with self._database.transaction() as connection:
             cursor = await connection.execute(_NEXT, (self.model, BATCH))
             rows = await cursor.fetchall()
-            if not rows:
-                if self.model is not None and await models.complete(connection, self.model):
-                    _log.info("%s has all its vectors", self._embedder.model_id)
-                return False
-            await connection.execute("SELECT set_config('synchronous_commit', 'off', true)")
-            await self._embed(connection, rows)
+            if rows:
+                await connection.execute("SELECT set_config('synchronous_commit', 'off', true)")
+                await self._embed(connection, rows)
+        if not rows:
+            return await self._at_rest()
         self._finished.append((time.monotonic(), len(rows)))
         return True
+
+    async def _at_rest(self) -> bool:
+        """Nothing waits: see that nothing is missing either. Returns whether something was.
+
+        A process that uses another model queues what it indexes for that one alone.
+        """
+        if self.known is None:
+            return False
+        known, long_ago = self.known, time.monotonic() - self._filled > FILL_AGAIN
+        if (known.complete_at is None or (self._news and long_ago)) and await self.fill():
+            return True
+        if known.complete_at is None:
+            async with self._database.connection() as connection:
+                if await models.complete(connection, known.id):
+                    _log.info("%s has all its vectors", known.name)
+        return False
 
     async def _embed(self, connection: AsyncConnection, rows: Sequence[tuple[int, str, str]]) -> None:
         texts = [embedded_text(heading, text) for _, heading, text in rows]

@@ -12,7 +12,7 @@ from engine.errors import ModelError, SettingsError
 from engine.models.embedding.base import OLLAMA
 from engine.models.embedding.bundled import BundledEmbedder
 from engine.models.embedding.ollama import OllamaEmbedder
-from engine.notes import Notes
+from engine.notes import Notes, backlog
 from engine.notes.embedders import EMBEDDER, wanted
 from engine.notes.model import Mode
 from engine.services import Services
@@ -141,6 +141,25 @@ async def test_every_process_takes_the_choice_up_and_changes_at_the_same_moment(
         assert answers(worker) == answers(reader) == BUNDLED_ID
         ollama.gate.set()
         await eventually(lambda: answers(worker) == answers(reader) == chosen)
+
+
+async def test_what_a_process_with_another_model_indexed_is_read_too(
+    birds: Vault, fresh: BundledEmbedder, ollama: ScriptedOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`birds` goes on with the bundled model, as a process does whose settings name it."""
+    monkeypatch.setattr(backlog, "FILL_AGAIN", 0.0)
+    async with process(birds, fresh, ollama_url=ollama.url) as notes:
+        chosen = await notes.embedders.choose(OLLAMA, "all-minilm")
+        await eventually(lambda: answers(notes) == chosen)
+        await notes._services.stop("worker")
+        birds.write("new.md", "A new note about wrens.\n")
+        await birds.index()
+        await eventually(
+            lambda: birds.value(
+                "SELECT count(*) = 4 FROM embedding WHERE state = 'embedded'"
+                " AND model = (SELECT id FROM model WHERE provider = 'ollama')"
+            )
+        )
 
 
 async def test_going_back_is_at_once_or_when_the_old_model_has_caught_up(
