@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
+from engine.models.embedding.courtesy import patiently
 from engine.notes import jobs, models
 from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import Tally
@@ -195,7 +196,8 @@ class Backlog:
     async def _embed(self, connection: AsyncConnection, rows: Sequence[tuple[int, str, str]]) -> None:
         texts = [embedded_text(heading, text) for _, heading, text in rows]
         try:
-            vectors = await self._embedder.passages(texts)
+            with patiently():
+                vectors = await self._embedder.passages(texts)
         except ModelError as error:
             if len(rows) == 1:
                 await self._fail(connection, rows[0][0], error)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelError, QueryError
+from engine.models.embedding.courtesy import QUESTIONS
 from engine.notes import lists
 from engine.notes.model import MOST_CITATIONS, Citation, Explanation, Mode, SearchResult
 from engine.notes.scope import Scope, Scopes
@@ -118,12 +119,13 @@ class Searcher:
         query = parse_query(text)
         if query.empty:  # bare signs ask for nothing, though some passage is always nearest to them
             return SearchResult(asked.query, asked.mode, (), time.perf_counter() - start)
-        meaning, notes = await self._query_vector(asked.mode, text)
-        async with self._database.transaction() as connection:
-            citations = await self._answer(connection, asked, query, meaning, notes)
-            if meaning is not None:
-                waiting = await self._waiting.get(connection, exact=False)
-                notes += limits(asked.mode, text, waiting, meaning.reads)
+        with QUESTIONS.asked():
+            meaning, notes = await self._query_vector(asked.mode, text)
+            async with self._database.transaction() as connection:
+                citations = await self._answer(connection, asked, query, meaning, notes)
+                if meaning is not None:
+                    waiting = await self._waiting.get(connection, exact=False)
+                    notes += limits(asked.mode, text, waiting, meaning.reads)
         return SearchResult(asked.query, asked.mode, citations, time.perf_counter() - start, tuple(notes))
 
     async def _query_vector(self, mode: Mode, text: str) -> tuple[Meaning | None, list[str]]:
