@@ -142,7 +142,7 @@ async def test_a_batch_ends_when_it_holds_enough_text(vault: Vault, monkeypatch:
     real = index.write
 
     async def counted(connection: Any, name: str, batch: Any, model: int | None) -> index.Written:
-        sizes.append(len(batch))
+        sizes.append(len(batch.items))
         return await real(connection, name, batch, model)
 
     monkeypatch.setattr(index, "write", counted)
