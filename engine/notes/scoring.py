@@ -7,7 +7,6 @@ decides, at its 1-based `rank`; None: none of those looked at.
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,6 +72,8 @@ class Score:
 
 def score(answers: Sequence[Judged]) -> Score:
     """The score of at least one answered question."""
+    from statistics import median  # every screen imports this module, and that one takes its time
+
     wanted = [each for each in answers if each.wanted]
     ranks = [each.rank for each in wanted]
     times = [each.seconds * 1000 for each in answers]
@@ -83,7 +84,7 @@ def score(answers: Sequence[Judged]) -> Score:
         mrr=reciprocal_rank(ranks),
         ndcg=ndcg(ranks),
         failing=tuple(each.id for each in answers if not each.right),
-        median_ms=statistics.median(times),
+        median_ms=median(times),
         p95_ms=percentile(times, 0.95),
     )
 
