@@ -91,3 +91,9 @@ class QueryError(NoctuaryError):
     """A search was asked in a way that cannot be answered."""
 
     title = "Query"
+
+
+class DatasetError(NoctuaryError):
+    """A file of labelled questions cannot be read, or a row of it is not one."""
+
+    title = "Questions"

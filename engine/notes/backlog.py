@@ -85,11 +85,20 @@ class Backlog:
     """Makes vectors until it is cancelled."""
 
     def __init__(
-        self, database: Database, embedder: Embedder, foreign: Callable[[], Sequence[FolderId]] = tuple
+        self,
+        database: Database,
+        embedder: Embedder,
+        foreign: Callable[[], Sequence[FolderId]] = tuple,
+        *,
+        to_answer: bool = True,
     ) -> None:
-        """`foreign` gives the folders whose words are indexed on another machine: vectors do not wait."""
+        """`foreign` gives the folders whose words are indexed on another machine: vectors do not wait.
+
+        Without `to_answer` the model is not marked as one that may answer, though it have all its vectors.
+        """
         self._database = database
         self._foreign = foreign
+        self._to_answer = to_answer
         self._embedder = embedder
         self._wake = asyncio.Event()
         self._finished: deque[tuple[float, int]] = deque()
@@ -187,7 +196,7 @@ class Backlog:
         known, long_ago = self.known, time.monotonic() - self._filled > FILL_AGAIN
         if (known.complete_at is None or (self._news and long_ago)) and await self.fill():
             return True
-        if known.complete_at is None:
+        if known.complete_at is None and self._to_answer:
             async with self._database.connection() as connection:
                 if await models.complete(connection, known.id):
                     _log.info("%s has all its vectors", known.name)

@@ -11,6 +11,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
 
 from engine.models.embedding.base import PullProgress as PullProgress  # noqa: PLC0414  (for the doors)
+from engine.notes.compared import Compared as Compared  # noqa: PLC0414
+from engine.notes.compared import CompareStep as CompareStep  # noqa: PLC0414
+from engine.notes.compared import Comparison as Comparison  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

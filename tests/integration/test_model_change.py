@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +15,16 @@ from engine.notes import Notes, backlog
 from engine.notes.embedders import EMBEDDER, wanted
 from engine.notes.model import Mode
 from engine.services import Services
-from tests.scripted_ollama import Asked, ScriptedOllama
+from tests.integration.model_process import answers, holding, process
 from tests.support import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from engine.models.embedding.base import Embedder
-    from engine.settings import Settings
     from tests.integration.vault import Vault
+    from tests.scripted_ollama import ScriptedOllama
 
 BUNDLED_ID = "all-MiniLM-L6-v2-int8"
-
-
-@pytest.fixture
-async def ollama() -> AsyncIterator[ScriptedOllama]:
-    async with ScriptedOllama() as server:
-        yield server
 
 
 @pytest.fixture
@@ -41,23 +33,6 @@ async def fresh() -> AsyncIterator[BundledEmbedder]:
     embedder = BundledEmbedder()
     yield embedder
     await embedder.close()
-
-
-@asynccontextmanager
-async def process(
-    vault: Vault, embedder: Embedder, *, work: bool = True, **changes: Any
-) -> AsyncIterator[Notes]:
-    """What another process on the index runs: its own models and services."""
-    services = Services()
-    settings: Settings = replace(vault.settings, **changes)
-    notes = Notes(vault.database, embedder, settings, services)
-    await notes.prepare()
-    await notes.start(watch=False, work=work, embed=work)
-    try:
-        yield notes
-    finally:
-        await services.stop()
-        await notes.embedders.close()
 
 
 def named(ollama: ScriptedOllama) -> dict[str, Any]:
@@ -69,34 +44,6 @@ def named(ollama: ScriptedOllama) -> dict[str, Any]:
         "ollama_url": ollama.url,
         "sources": sources,
     }
-
-
-@pytest.fixture
-async def birds(vault: Vault) -> Vault:
-    """Three notes with vectors of the bundled model."""
-    for name, text in {
-        "owls": "Owls hunt at night.",
-        "larks": "Larks sing.",
-        "swifts": "Swifts fly.",
-    }.items():
-        vault.write(f"{name}.md", f"{text}\n")
-    await vault.index(embed=True)
-    await vault.notes.embedders.refresh()
-    return vault
-
-
-def texts(asked: Asked) -> list[str]:
-    return asked.body.get("input", []) if asked.path == "/api/embed" else []
-
-
-def holding(word: str) -> Any:
-    """Holds requests for vectors of passages with a word."""
-    return lambda asked: any(word in text for text in texts(asked))
-
-
-def answers(notes: Notes) -> str:
-    serving = notes.embedders.serving
-    return serving.name if serving else ""
 
 
 async def test_the_old_model_answers_until_the_new_one_has_its_vectors(
