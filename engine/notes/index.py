@@ -151,12 +151,12 @@ async def known_hashes(
 
 
 async def write(
-    connection: AsyncConnection, worker: str, prepared: Sequence[Content | Gone], model: int | None
+    connection: AsyncConnection, worker: str, prepared: Sequence[Content | Gone], models: Sequence[int]
 ) -> Written:
     """Take prepared notes into the index and close their jobs, inside the caller's transaction.
 
     A job that is no longer this worker's (its lease lapsed, its folder was removed) is left out:
-    somebody else has it. `model` is the embedding model that shall make the vectors.
+    somebody else has it. `models` are the embedding models that shall make vectors of them.
     """
     await connection.execute(_BEGIN)
     held = await _still_held(connection, worker, prepared)
@@ -173,8 +173,7 @@ async def write(
         new = len(fresh)
         touched |= await _places(connection, contents, ids)
         await _add_segment(connection, [(ids[key], texts[key]) for key in fresh])
-        if model is not None:
-            await _want_vectors(connection, model, contents, ids)
+        await _want_vectors(connection, models, contents, ids)
     if touched:
         await connection.execute(_ORPHAN, (sorted(touched),))
     await jobs.done(connection, worker, [item.job.id for item in held])
@@ -324,13 +323,14 @@ def posting_rows(segment: int, passages: Iterable[tuple[int, PassageText]]) -> b
 
 
 async def _want_vectors(
-    connection: AsyncConnection, model: int, contents: Sequence[Content], ids: Mapping[bytes, int]
+    connection: AsyncConnection, models: Sequence[int], contents: Sequence[Content], ids: Mapping[bytes, int]
 ) -> None:
     wanted = await as_json(
         {"passage": ids[key], "priority": item.stamp.mtime_ns} for item in contents for key in item.passages
     )
-    await connection.execute(_WANT_VECTORS, (model, wanted))
-    await connection.execute(_WANT_SOONER, (wanted, model, model))
+    for model in models:
+        await connection.execute(_WANT_VECTORS, (model, wanted))
+        await connection.execute(_WANT_SOONER, (wanted, model, model))
 
 
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:

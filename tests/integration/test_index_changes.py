@@ -156,7 +156,7 @@ async def test_an_older_reading_never_overwrites_a_newer_one(vault: Vault) -> No
     await vault.lapse()  # the slow worker is taken for dead; another does the job
     await vault.notes.work_until_idle(embed=False)
     async with vault.database.transaction() as connection:
-        written = await index.write(connection, "slow", read, None)
+        written = await index.write(connection, "slow", read, ())
     assert written.files == 0
     assert await vault.in_index() == vault.on_disk()
     assert await vault.found("second") == ["a.md"]
