@@ -21,6 +21,12 @@ class NoctuaryError(Exception):
         return f"{self.message} {self.remedy}".strip()
 
 
+class PackageMissing(NoctuaryError):
+    """A package that Noctuary stands on is not installed."""
+
+    title = "Installation"
+
+
 class SettingsError(NoctuaryError):
     """A setting is unknown or its value is invalid."""
 

@@ -296,6 +296,7 @@ class Notes:
             self._services.start("maintenance", self._maintain)
         if embed:
             self._services.start(EMBEDDER, self.embedders.run)
+            self._services.start("interim", self.embedders.interim.run)
         self._services.start("models", lambda: self.embedders.follow(self._services))
         if watch:
             self._services.start("drift", self._standing.follow)
@@ -337,7 +338,7 @@ class Notes:
         return Worker(
             self._database,
             lease=self._settings.lease_seconds,
-            model=self._model,
+            models=self.embedders.models,
             foreign=self._reach.foreign,
         )
 

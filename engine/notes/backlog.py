@@ -101,6 +101,9 @@ class Backlog:
         self._to_answer = to_answer
         self._embedder = embedder
         self._wake = asyncio.Event()
+        self.turn = asyncio.Event()
+        """Cleared while vectors that are wanted sooner are made by another model."""
+        self.turn.set()
         self._finished: deque[tuple[float, int]] = deque()
         self._filled, self._news = -math.inf, True
         self.known: Known | None = None
@@ -158,6 +161,7 @@ class Backlog:
     async def run(self) -> None:
         """Embed until cancelled, newest notes first, waiting while words are still to be indexed."""
         while True:
+            await self.turn.wait()
             self._wake.clear()
             if await self.step():
                 continue

@@ -245,7 +245,8 @@ class Comparer:
             known = await models.named(connection, embedder.model_id)
         if known is None or listed is None or not listed.embedded:
             raise ModelError("The index has no vectors of it.", remedy="Without --no-embed they are made.")
-        return Served(embedder, known.id, known.dimension, known.name)
+        backlog = Backlog(self._database, embedder, self._foreign, to_answer=False)
+        return Served(embedder, known.id, known.dimension, known.name, backlog)
 
     async def _asked(
         self, searcher: Searcher, mode: Mode, name: str, questions: Sequence[Question]

@@ -130,11 +130,11 @@ async def draft(connection: AsyncConnection, prepared: Sequence[Content | Gone])
     return Batch(prepared, await Draft.make(connection, texts))
 
 
-async def write(connection: AsyncConnection, worker: str, batch: Batch, model: int | None) -> Written:
+async def write(connection: AsyncConnection, worker: str, batch: Batch, models: Sequence[int]) -> Written:
     """Take prepared notes into the index and close their jobs, inside the caller's transaction.
 
     A job that is no longer this worker's (its lease lapsed, its folder was removed) is left out:
-    somebody else has it. `model` is the embedding model that shall make the vectors.
+    somebody else has it. `models` are the embedding models that shall make vectors of them.
     """
     await connection.execute(_BEGIN)
     held = await _still_held(connection, worker, batch.items)
@@ -148,8 +148,7 @@ async def write(connection: AsyncConnection, worker: str, batch: Batch, model: i
     if contents:
         ids, new = await batch.draft.write(connection, {key for item in contents for key in item.passages})
         touched |= await _places(connection, contents, ids)
-        if model is not None:
-            await _want_vectors(connection, model, contents, ids)
+        await _want_vectors(connection, models, contents, ids)
     if touched:
         await connection.execute(_ORPHAN, (sorted(touched),))
     await jobs.done(connection, worker, [item.job.id for item in held])
@@ -230,13 +229,14 @@ async def _places(
 
 
 async def _want_vectors(
-    connection: AsyncConnection, model: int, contents: Sequence[Content], ids: Mapping[bytes, int]
+    connection: AsyncConnection, models: Sequence[int], contents: Sequence[Content], ids: Mapping[bytes, int]
 ) -> None:
     wanted = await as_json(
         {"passage": ids[key], "priority": item.stamp.mtime_ns} for item in contents for key in item.passages
     )
-    await connection.execute(_WANT_VECTORS, (model, wanted))
-    await connection.execute(_WANT_SOONER, (wanted, model, model))
+    for model in models:
+        await connection.execute(_WANT_VECTORS, (model, wanted))
+        await connection.execute(_WANT_SOONER, (wanted, model, model))
 
 
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:

@@ -2,6 +2,10 @@
 
 It tells each batch as a line of JSON, a list of [kind, path], an empty one as a sign of life; a fault as
 a line with a text, after which it ends. It ends too when its standard input does: with its parent.
+
+watchfiles 1.3 says nothing of file systems that are mounted or unmounted, which take its watches with them:
+so that is seen here (`Mounts`). Nor does it say that the kernel's queue overflowed, which nobody else can
+see: only the regular survey finds what was lost then.
 """
 
 from __future__ import annotations
@@ -11,11 +15,15 @@ import errno
 import json
 import math
 import os
+import re
+import select
+import struct
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from watchfiles import watch
 from watchfiles._rust_notify import WatchfilesRustInternalError
@@ -30,7 +38,12 @@ LOOK_MS = 100
 """Milliseconds after which watchfiles returns without a change, at first to say that its watches stand."""
 
 _UNMOUNTED = 0x2000
-"""The kernel's IN_UNMOUNT: an event that never comes where it is asked for."""
+"""The kernel's IN_UNMOUNT. Every watch on that file system is sent it; asked for alone, nothing else is."""
+
+_EVENT = struct.Struct("iIII")
+"""The kernel's inotify_event: watch, mask, cookie, and the length of the name that follows."""
+
+_MOUNTS = "/proc/self/mountinfo"
 
 
 def main(root: str, debounce: str, step: str, beat: str) -> None:
@@ -48,6 +61,11 @@ def _listen(root: str, debounce: int, step: int, beat: float) -> bool:
 
     The kernel has one watch for a folder and for all links to it: with a link that goes, so does the watch.
     """
+    with Mounts(root) as mounts:  # before the watches: what is mounted while they are placed counts too
+        return _follow(root, debounce, step, beat, mounts)
+
+
+def _follow(root: str, debounce: int, step: int, beat: float, mounts: Mounts) -> bool:
     placed = _identity(root)
     batches = watch(
         root,
@@ -62,6 +80,8 @@ def _listen(root: str, debounce: int, step: int, beat: float) -> bool:
     told = -math.inf  # the first batch is told in any case: the watches stand
     links: set[str] | None = None
     for batch in batches:
+        if mounts.changed():
+            return True
         if not batch and time.monotonic() - told < beat:
             continue
         told = time.monotonic()
@@ -78,6 +98,81 @@ def _listen(root: str, debounce: int, step: int, beat: float) -> bool:
         if _identity(root) not in {placed, None}:
             return True  # mounted or renamed into place while the watches were placed
     return False
+
+
+class Mounts:
+    """Tells whether a file system came or went at, above or below a folder. Only Linux says so.
+
+    The table of mounts alone is not enough: one that is unmounted and mounted again between two looks may
+    stand there as before, down to its number. But the kernel tells whoever watched a folder in it.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.realpath(root)
+        self._changes = select.poll()
+        self._held = ExitStack()
+        self._table = self._ends = -1
+        self._known: frozenset[bytes] = frozenset()
+
+    def __enter__(self) -> Self:
+        if sys.platform == "linux" and Path(_MOUNTS).exists():
+            self._table = self._hold(os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC), select.POLLPRI)
+            self._known = self._mounts()
+            self._watch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    def _hold(self, descriptor: int, events: int) -> int:
+        self._held.callback(os.close, descriptor)
+        self._changes.register(descriptor, events)
+        return descriptor
+
+    def _watch(self) -> None:
+        """Be told of the end of each file system in which a part of the folder lies."""
+        system = ctypes.CDLL(None)
+        ends = system.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if ends < 0:
+            return  # no more listeners: what comes and stays is seen in the table
+        self._ends = self._hold(ends, select.POLLIN)
+        for place in {os.fsencode(self._root), *map(_place, self._known)}:
+            if _within(place, self._root):
+                system.inotify_add_watch(ends, place, _UNMOUNTED)
+
+    def changed(self) -> bool:
+        """Whether something was mounted or unmounted since the last look."""
+        ready = dict(self._changes.poll(0))
+        if self._ends in ready and self._ended():
+            return True
+        return self._table in ready and self._mounts() != self._known
+
+    def _ended(self) -> bool:
+        events, at, ended = os.read(self._ends, 65536), 0, False
+        while at < len(events):
+            _, mask, _, length = _EVENT.unpack_from(events, at)
+            ended, at = ended or bool(mask & _UNMOUNTED), at + _EVENT.size + length
+        return ended
+
+    def _mounts(self) -> frozenset[bytes]:
+        """The lines of the table that concern the folder, without the options, which say nothing of notes."""
+        os.lseek(self._table, 0, os.SEEK_SET)
+        with open(self._table, "rb", closefd=False) as table:
+            lines = [b" ".join(line.split(b" ")[:5]) for line in table]
+        return frozenset(
+            line for line in lines if _within(_place(line), self._root) or _within(self._root, _place(line))
+        )
+
+
+def _place(mount: bytes) -> bytes:
+    r"""Where something is mounted, in which the table spells blanks and backslashes as `\040`."""
+    return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), mount.split(b" ")[4])
+
+
+def _within(path: str | bytes, folder: str | bytes) -> bool:
+    """Whether a path is a folder's own, or lies below it."""
+    path, folder = os.fsencode(path), os.fsencode(folder).rstrip(b"/")
+    return path == folder or path.startswith(folder + b"/")
 
 
 def _identity(root: str) -> tuple[int, int] | None:

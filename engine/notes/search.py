@@ -140,11 +140,15 @@ class Searcher:
         with QUESTIONS.asked():
             meaning, notes = await self._query_vector(asked.mode, text)
             async with self._database.transaction() as connection:
-                citations = await self._answer(connection, asked, query, meaning, notes)
-                if meaning is not None:
+                scope = await self._scopes.resolve(
+                    connection, folder=asked.folder, path_glob=asked.path_glob, heading=asked.heading
+                )
+                citations = await self._answer(connection, asked, query, meaning, notes, scope=scope)
+                if meaning is not None and scope.path_matches:
                     waiting = await self._waiting.get(connection, exact=False)
                     notes += limits(asked.mode, text, waiting, meaning.reads)
-        return SearchResult(asked.query, asked.mode, citations, time.perf_counter() - start, tuple(notes))
+        seconds = time.perf_counter() - start
+        return SearchResult(asked.query, asked.mode, citations, seconds, tuple(notes), scope.path_matches)
 
     async def _query_vector(self, mode: Mode, text: str) -> tuple[Meaning | None, list[str]]:
         """What the query means, or None with the sentence that says why that is not known."""
@@ -170,10 +174,9 @@ class Searcher:
         query: Query,
         meaning: Meaning | None,
         notes: list[str],
+        *,
+        scope: Scope,
     ) -> tuple[Citation, ...]:
-        scope = await self._scopes.resolve(
-            connection, folder=asked.folder, path_glob=asked.path_glob, heading=asked.heading
-        )
         only = scope.passages
         if query.phrases:
             only, complete = await lists.holding(connection, query, only)

@@ -76,7 +76,7 @@ def worker_name() -> str:
 
 
 class Worker:
-    """Runs jobs until it is cancelled. `model` gives the id of the embedding model in use, `foreign` the
+    """Runs jobs until it is cancelled. `models` gives the ids of the embedding models in use, `foreign` the
     folders whose jobs are left to another machine.
     """
 
@@ -85,13 +85,13 @@ class Worker:
         database: Database,
         *,
         lease: float,
-        model: Callable[[], int | None],
+        models: Callable[[], Sequence[int]],
         foreign: Callable[[], Sequence[FolderId]] = tuple,
     ) -> None:
         self.name = worker_name()
         self._database = database
         self._lease = lease
-        self._model = model
+        self._models = models
         self._foreign = foreign
         self._wake = asyncio.Event()
         self._held: set[JobId] = set()
@@ -279,7 +279,7 @@ class Worker:
             async with self._database.connection() as connection:
                 drafted = await index.draft(connection, batch)
             async with self._database.transaction() as connection:
-                written = await index.write(connection, self.name, drafted, self._model())
+                written = await index.write(connection, self.name, drafted, self._models())
         except DatabaseError as error:
             if isinstance(error, OperationalError) and not isinstance(error, ProgramLimitExceeded):
                 raise  # the server went away or is out of room: nothing to do with these notes

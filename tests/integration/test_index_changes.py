@@ -158,7 +158,7 @@ async def test_an_older_reading_never_overwrites_a_newer_one(vault: Vault) -> No
     async with vault.database.connection() as connection:
         batch = await index.draft(connection, read)
     async with vault.database.transaction() as connection:
-        written = await index.write(connection, "slow", batch, None)
+        written = await index.write(connection, "slow", batch, ())
     assert written.files == 0
     assert await vault.in_index() == vault.on_disk()
     assert await vault.found("second") == ["a.md"]

@@ -26,7 +26,7 @@ async def drafted(vault: Vault, name: str, *paths: str) -> Batch:
 
 async def written(vault: Vault, name: str, batch: Batch) -> Written:
     async with vault.database.transaction() as connection:
-        done = await index.write(connection, name, batch, None)
+        done = await index.write(connection, name, batch, ())
     async with vault.database.transaction() as connection:  # `vault.check` wants a vector for each
         await connection.execute(
             "INSERT INTO embedding (model, passage) SELECT model.id, passage FROM chunk, model"

@@ -261,6 +261,8 @@ class BundledEmbedder:
     def _embed(self, batch: Sequence[Window]) -> Vectors:
         """One call of the model (thread of a pool)."""
         import numpy as np
+
+        _require("onnxruntime")
         from onnxruntime.capi import onnxruntime_pybind11_state as failures
 
         from engine.models.embedding import windows
@@ -313,6 +315,7 @@ def _open_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer with what its file switches on switched off: it cuts and pads to 128 tokens,
     and takes a `[SEP]` in a note for the model's own sign.
     """
+    _require("tokenizers")
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(path))
@@ -343,6 +346,19 @@ def _open_session(path: Path) -> InferenceSession:
             f"onnxruntime {onnxruntime.__version__} cannot load {path}: {error}",
             remedy="Install a newer one: pip install --upgrade onnxruntime",
         ) from error
+
+
+def _require(package: str) -> None:
+    """See that a package is there; it takes no time once that was imported.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    if find_spec(package) is None:
+        raise ModelError(
+            f"The package {package}, which the embedding model runs on, is not installed.",
+            remedy=f"Install it: pip install {package}",
+        )
 
 
 def _encodable(text: str) -> str:
