@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engine.database.bulk import as_json, copy
 from engine.notes import jobs, prepare
 from engine.notes.model import FolderId, JobId
-from engine.notes.packing import place_rows
+from engine.notes.packing import pending_rows, place_rows
 from engine.notes.passages import Draft
 from engine.notes.prepare import Content, Gone
 
@@ -76,8 +76,8 @@ _ORPHAN_ALL = """
 
 _WANT_VECTORS = """
     INSERT INTO embedding (model, passage, priority)
-    SELECT %s, wanted.passage, max(wanted.priority)
-    FROM json_to_recordset(%s::json) AS wanted (passage integer, priority bigint) GROUP BY wanted.passage
+    SELECT %s, wanted.passage, wanted.priority
+    FROM json_to_recordset(%s::json) AS wanted (passage integer, priority bigint)
     ON CONFLICT DO NOTHING
 """
 
@@ -144,15 +144,15 @@ async def write(connection: AsyncConnection, worker: str, batch: Batch, models: 
 
     touched = set(await _remove(connection, [(item.job.folder, item.job.path) for item in gone]))
     await _restamp(connection, unchanged)
-    new = 0
+    new: Mapping[bytes, int] = {}
     if contents:
         ids, new = await batch.draft.write(connection, {key for item in contents for key in item.passages})
         touched |= await _places(connection, contents, ids)
-        await _want_vectors(connection, models, contents, ids)
+        await _want_vectors(connection, models, contents, ids, new)
     if touched:
         await connection.execute(_ORPHAN, (sorted(touched),))
     await jobs.done(connection, worker, [item.job.id for item in held])
-    return Written(len(contents), len(gone), new, len(unchanged))
+    return Written(len(contents), len(gone), len(new), len(unchanged))
 
 
 def _changed(items: Sequence[Content | Gone]) -> list[Content]:
@@ -229,14 +229,30 @@ async def _places(
 
 
 async def _want_vectors(
-    connection: AsyncConnection, models: Sequence[int], contents: Sequence[Content], ids: Mapping[bytes, int]
+    connection: AsyncConnection,
+    models: Sequence[int],
+    contents: Sequence[Content],
+    ids: Mapping[bytes, int],
+    new: Mapping[bytes, int],
 ) -> None:
-    wanted = await as_json(
-        {"passage": ids[key], "priority": item.stamp.mtime_ns} for item in contents for key in item.passages
+    priorities: dict[int, int] = {}
+    for item in contents:
+        for key in item.passages:
+            priorities[ids[key]] = max(item.stamp.mtime_ns, priorities.get(ids[key], 0))
+    # What is new has no vector yet, and needs no look; unless it took over those of an older program's.
+    fresh = set(new.values()) if prepare.TERMS_FORMAT == 1 else set()
+    first = {passage: priority for passage, priority in priorities.items() if passage in fresh}
+    others = await as_json(
+        {"passage": passage, "priority": priority}
+        for passage, priority in priorities.items()
+        if passage not in fresh
     )
     for model in models:
-        await connection.execute(_WANT_VECTORS, (model, wanted))
-        await connection.execute(_WANT_SOONER, (wanted, model, model))
+        if first:
+            await copy(connection, "embedding (model, passage, priority)", pending_rows(model, first))
+        if len(first) < len(priorities):
+            await connection.execute(_WANT_VECTORS, (model, others))
+            await connection.execute(_WANT_SOONER, (others, model, model))
 
 
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from engine.text.ranking import POSTING, postings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,15 +32,6 @@ _count = struct.Struct("!h").pack
 _size = struct.Struct("!i").pack
 _integer = struct.Struct("!ii").pack
 _small = struct.Struct("!ih").pack
-
-_COLUMNS = ("file", "position", "line_start", "line_end", "passage")
-_PLACE = np.dtype(
-    [
-        ("fields", ">i2"),
-        *(field for name in _COLUMNS for field in ((f"size of {name}", ">i4"), (name, ">i4"))),
-    ]
-)
-"""A row of five integers."""
 
 
 class _Numbers(dict[str, int]):
@@ -129,13 +120,33 @@ def place_rows(files: Sequence[int], counts: Sequence[int], places: Sequence[tup
     `places` are (line_start, line_end, passage) of all files, one after another; `counts` tells how many of
     them each file has.
     """
-    rows = np.empty(len(places), dtype=_PLACE)
-    rows["fields"] = len(_COLUMNS)
-    for name in _COLUMNS:
-        rows[f"size of {name}"] = 4
     starts = np.cumsum(counts) - counts
-    rows["file"] = np.repeat(np.asarray(files, dtype=np.int64), counts)
-    rows["position"] = np.arange(len(places)) - np.repeat(starts, counts)
+    positions = np.arange(len(places)) - np.repeat(starts, counts)
     numbers = np.asarray(places, dtype=np.int64).reshape(-1, 3)
-    rows["line_start"], rows["line_end"], rows["passage"] = numbers.T
+    owners = np.repeat(np.asarray(files, dtype=np.int64), counts)
+    return _numbers(*((">i4", column) for column in (owners, positions, *numbers.T)))
+
+
+def pending_rows(model: int, priorities: Mapping[int, int]) -> bytes:
+    """Rows of `embedding` (model, passage, priority) that wait for their vectors; `priorities` by passage."""
+    count = len(priorities)
+    return _numbers(
+        (">i2", np.full(count, model)),
+        (">i4", np.fromiter(priorities, dtype=np.int64, count=count)),
+        (">i8", np.fromiter(priorities.values(), dtype=np.int64, count=count)),
+    )
+
+
+def _numbers(*columns: tuple[str, NDArray[np.integer]]) -> bytes:
+    """Rows of integers, each column with its type in PostgreSQL's byte order."""
+    fields = [
+        field
+        for place, (kind, _) in enumerate(columns)
+        for field in ((f"size {place}", ">i4"), (f"value {place}", kind))
+    ]
+    rows = np.empty(len(columns[0][1]), dtype=[("fields", ">i2"), *fields])
+    rows["fields"] = len(columns)
+    for place, (kind, values) in enumerate(columns):
+        rows[f"size {place}"] = np.dtype(kind).itemsize
+        rows[f"value {place}"] = values
     return _HEAD + rows.tobytes() + _END

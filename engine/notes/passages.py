@@ -93,10 +93,10 @@ class Draft:
 
     async def write(
         self, connection: AsyncConnection, wanted: AbstractSet[bytes]
-    ) -> tuple[dict[bytes, int], int]:
+    ) -> tuple[dict[bytes, int], Mapping[bytes, int]]:
         """Write those of the wanted passages that the index lacks still, under the writers' lock.
 
-        Returns the id of each wanted passage, and how many were new.
+        Returns the id of each wanted passage, and the same of those that were new.
         """
         known, orphans = await _known(connection, wanted)
         if orphans:
@@ -107,9 +107,10 @@ class Draft:
             draft = await Draft.make(connection, {key: self.texts[key] for key in missing})
         elif missing != self.ids.keys():
             draft = await asyncio.to_thread(self._only, missing)
-        if missing:
-            await _copy(connection, draft)
-        return {**known, **draft.ids}, len(missing)
+        if not missing:
+            return known, {}
+        await _copy(connection, draft)
+        return {**known, **draft.ids}, draft.ids
 
 
 async def _copy(connection: AsyncConnection, draft: Draft) -> None:

@@ -132,6 +132,7 @@ class Worker:
         finally:
             running.cancel()
             await asyncio.wait({running})
+        await self._refresh_statistics()  # it may have been cancelled on its way there
 
     async def _unfinished(self) -> bool:
         async with self._database.connection() as connection:
@@ -209,11 +210,11 @@ class Worker:
         idle = self._handover.empty() and not self._held
         if self._written < (ANALYSE_IDLE if idle else ANALYSE_BUSY):
             return
-        self._written = 0
         async with self._database.transaction() as connection:
             cursor = await connection.execute(_GROWN, {"most": GROWN_IDLE if idle else GROWN_BUSY})
             if await cursor.fetchone() == (True,):
                 await connection.execute("SELECT refresh_statistics()")
+        self._written = 0
 
     async def _settle(self, batch: Sequence[Prepared]) -> None:
         faulty = [item for item in batch if isinstance(item, Faulty)]

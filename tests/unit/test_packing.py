@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.notes.packing import Postings, passage_rows, place_rows
+from engine.notes.packing import Postings, passage_rows, pending_rows, place_rows
 from engine.notes.prepare import PassageText
 from engine.text.ranking import POSTING
 
@@ -91,3 +91,13 @@ def test_places_are_numbered_within_their_file(files: list[list[tuple[int, int, 
         for number, places in enumerate(files)
         for position, place in enumerate(places)
     ]
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 2**15 - 1), st.dictionaries(st.integers(1, 2**31 - 1), st.integers(-(2**63), 2**63 - 1))
+)
+def test_each_passage_waits_for_its_vector(model: int, priorities: dict[int, int]) -> None:
+    found = rows(pending_rows(model, priorities))
+    assert [tuple(map(len, row)) for row in found] == [(2, 4, 8)] * len(priorities)
+    assert [tuple(map(integer, row)) for row in found] == [(model, *each) for each in priorities.items()]
