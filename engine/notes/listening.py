@@ -3,15 +3,15 @@
 It tells each batch as a line of JSON, a list of [kind, path], an empty one as a sign of life; a fault as
 a line with a text, after which it ends. It ends too when its standard input does: with its parent.
 
-watchfiles 1.3 says nothing of file systems that are mounted or unmounted, which take its watches with them:
-so that is seen here (`Mounts`). Nor does it say that the kernel's queue overflowed, which nobody else can
-see: only the regular survey finds what was lost then.
+watchfiles 1.3 says nothing of file systems that are mounted or unmounted, which take its watches with them,
+nor of events that the kernel dropped because its queue was full. Both are seen here (`Mounts`, `Queue`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import math
 import os
@@ -19,9 +19,10 @@ import re
 import select
 import struct
 import sys
+import termios
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -29,7 +30,9 @@ from watchfiles import watch
 from watchfiles._rust_notify import WatchfilesRustInternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from watchfiles.main import FileChange
 
 PORTION = 1000
 """Changes a line: the parent reads one in a few milliseconds."""
@@ -44,6 +47,14 @@ _EVENT = struct.Struct("iIII")
 """The kernel's inotify_event: watch, mask, cookie, and the length of the name that follows."""
 
 _MOUNTS = "/proc/self/mountinfo"
+
+_LONGEST_QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
+
+LOOK_AT_QUEUE = 0.01
+"""Seconds between two looks at the queue while events come: emptying a full one takes five times that."""
+
+CALM = 0.5
+"""Seconds after the last look that found the queue long: then it is worth seeing what was dropped."""
 
 
 def main(root: str, debounce: str, step: str, beat: str) -> None:
@@ -61,12 +72,6 @@ def _listen(root: str, debounce: int, step: int, beat: float) -> bool:
 
     The kernel has one watch for a folder and for all links to it: with a link that goes, so does the watch.
     """
-    with Mounts(root) as mounts:  # before the watches: what is mounted while they are placed counts too
-        return _follow(root, debounce, step, beat, mounts)
-
-
-def _follow(root: str, debounce: int, step: int, beat: float, mounts: Mounts) -> bool:
-    placed = _identity(root)
     batches = watch(
         root,
         watch_filter=None,
@@ -77,11 +82,20 @@ def _follow(root: str, debounce: int, step: int, beat: float, mounts: Mounts) ->
         raise_interrupt=False,
         ignore_permission_denied=True,
     )
+    # The watches are placed when the first batch is asked for: what is mounted meanwhile counts too.
+    with closing(batches), Mounts(root) as mounts, Queue() as queue:
+        return _follow(root, batches, beat, mounts, queue)
+
+
+def _follow(root: str, batches: Iterable[set[FileChange]], beat: float, mounts: Mounts, queue: Queue) -> bool:
+    placed = _identity(root)
     told = -math.inf  # the first batch is told in any case: the watches stand
     links: set[str] | None = None
     for batch in batches:
         if mounts.changed():
             return True
+        if queue.overflowed():
+            _tell([("modified", root)])
         if not batch and time.monotonic() - told < beat:
             continue
         told = time.monotonic()
@@ -162,6 +176,62 @@ class Mounts:
         return frozenset(
             line for line in lines if _within(_place(line), self._root) or _within(self._root, _place(line))
         )
+
+
+class Queue:
+    """Tells whether the queue that is opened next grew so long that the kernel may have dropped events.
+
+    Only on Linux can it be looked at: by a thread that wakes when there are events, since watchfiles empties
+    it within a few hundredths of a second. Half full counts as full, by events of the shortest kind.
+    """
+
+    def __init__(self) -> None:
+        self._before = _queues()
+        self._long_at = math.inf
+        self._thread: threading.Thread | None = None
+        self._end_read, self._end_write = os.pipe()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._end_write)
+        if self._thread is not None:
+            self._thread.join()
+        os.close(self._end_read)
+
+    def overflowed(self) -> bool:
+        """Whether it may have, and is short again; once for each time."""
+        if self._thread is None and (fresh := _queues() - self._before):
+            self._thread = threading.Thread(target=self._look, args=(max(fresh),), daemon=True)
+            self._thread.start()
+        if time.monotonic() - self._long_at < CALM:
+            return False
+        self._long_at = math.inf
+        return True
+
+    def _look(self, queue: int) -> None:
+        most = int(_LONGEST_QUEUE.read_text()) * _EVENT.size // 2
+        events = select.poll()
+        events.register(queue, select.POLLIN)
+        events.register(self._end_read, select.POLLHUP)
+        while self._end_read not in dict(events.poll()):
+            (length,) = struct.unpack("i", fcntl.ioctl(queue, termios.FIONREAD, bytes(4)))
+            if length > most:
+                self._long_at = time.monotonic()
+            time.sleep(LOOK_AT_QUEUE)
+
+
+def _queues() -> set[int]:
+    """The descriptors by which this process listens to the kernel."""
+    if not _LONGEST_QUEUE.exists():
+        return set()
+    found = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # it was the one that lists them
+            if str(each.readlink()) == "anon_inode:inotify":
+                found.add(int(each.name))
+    return found
 
 
 def _place(mount: bytes) -> bytes:
