@@ -27,16 +27,19 @@ if TYPE_CHECKING:
 
     Texts = Mapping[bytes, PassageText]
 
-# The hashes come as one value after another: a list would cost the event loop a conversion each.
+# The hashes come as one value after another: a list would cost the event loop a conversion each. LATERAL,
+# since a join by hash would read every text of a young index to find a few.
 _KNOWN = """
-    SELECT passage.id, passage.hash, passage.orphaned_at IS NOT NULL
-    FROM generate_series(0, %(last)s::integer) AS at
-    JOIN passage ON passage.hash = substr(%(hashes)s::bytea, at * 32 + 1, 32) AND passage.format = %(format)s
+    SELECT known.id, known.hash, known.orphaned_at IS NOT NULL
+    FROM generate_series(0, %(last)s::integer) AS at, LATERAL (
+        SELECT id, hash, orphaned_at FROM passage
+        WHERE hash = substr(%(hashes)s::bytea, at * 32 + 1, 32) AND format = %(format)s LIMIT 1
+    ) AS known
 """
 
 _RESERVE = """
-    SELECT nextval(pg_get_serial_sequence('segment', 'id')),
-        ARRAY(SELECT nextval(pg_get_serial_sequence('passage', 'id')) FROM generate_series(1, %s))
+    SELECT nextval('segment_id_seq'),
+        ARRAY(SELECT nextval('passage_id_seq') FROM generate_series(1, %s))
 """
 
 _ADD_SEGMENT = "INSERT INTO segment (id, passages, length) OVERRIDING SYSTEM VALUE VALUES (%s, %s, %s)"
