@@ -17,6 +17,7 @@ import pytest
 from engine.database.embedded import locate, starting, tuning
 from engine.database.embedded.account import Account, account_for
 from engine.database.embedded.flock import FileLock, exclusive
+from engine.database.embedded.places import Places
 from engine.database.embedded.process import is_server, last_words, rotate
 from engine.database.embedded.socketpath import SocketFolder, fits, link_to
 from engine.errors import DatabaseUnavailable
@@ -251,9 +252,10 @@ async def test_finding_and_giving_do_not_hold_up_the_loop(
     monkeypatch.setattr(starting, "programs_for", found)
     monkeypatch.setattr(starting, "give", lambda *_: threads.append(threading.current_thread()))
     with pytest.raises(DatabaseUnavailable):
-        await starting.ensure_cluster(tmp_path / "new", lambda _: None)
+        await starting.ensure_cluster(Places(tmp_path), lambda _: None)
+    Places(tmp_path).folder.mkdir(mode=0o700)
     with pytest.raises(DatabaseUnavailable):
-        await starting.ensure_running(tmp_path / "new", tmp_path / "log", lambda _: None)
+        await starting.ensure_running(Places(tmp_path), lambda _: None)
     assert len(threads) == 3
     assert threading.main_thread() not in threads
 
