@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -132,7 +133,8 @@ async def test_what_takes_long_is_told_once_and_that_it_is_over(
     lock = FileLock(here.paths.data / "postgres.lock")
     assert lock.try_exclusive()
     told: list[str] = []
-    checks = await examine(on_state=told.append)
+    async with asyncio.timeout(30):
+        checks = await examine(on_state=told.append)
     lock.release()
     assert told == ["waiting for another process to start or stop the database", ""]
     assert [check.name for check in checks if "Not tried: it needs the server" in check.sentence]

@@ -209,6 +209,20 @@ async def test_a_file_of_somebody_else_is_put_aside_unless_it_may_be_a_held_lock
         assert file.lstat().st_size == 7
 
 
+@pytest.mark.parametrize("name", ["postgres.lock", "postgres.serving"])
+def test_a_file_that_only_a_read_only_disk_keeps_from_us_is_left(
+    plain: Settings, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = plain.paths.data / name
+    file.touch(0o600)
+    refused = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != file and refused(path, mode))
+    (finding,) = wrong(plain)
+    assert finding.check.sentence == f"{file} cannot be written."
+    assert finding.mend is None, "permissions are not what is missing"
+    assert finding.check.left
+
+
 @pytest.mark.parametrize(("part", "name"), [("state", LOG_FILE), ("data", "postgres.lock")])
 async def test_what_is_no_file_is_put_aside_with_all_that_is_in_it(
     plain: Settings, part: str, name: str

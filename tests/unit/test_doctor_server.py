@@ -62,7 +62,7 @@ def postgres(places: Places, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]
     """A process that passes for the server of the folder, with its socket and its number in the file."""
     program = tmp_path / "postgres"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
-    process = subprocess.Popen([program, "600"], cwd=places.folder)
+    process = subprocess.Popen(["postgres", "600"], executable=program, cwd=places.folder)
     (places.folder / "postmaster.pid").write_text(f"{process.pid}\n{places.folder}\n")
     (places.folder / ".s.PGSQL.5432").touch()
     yield process
@@ -384,10 +384,15 @@ async def test_a_server_that_its_file_does_not_name_is_found_and_let_be(
 
 
 @pytest.mark.usefixtures("control")
-async def test_a_server_whose_first_process_is_gone(places: Places) -> None:
+async def test_a_server_whose_first_process_is_gone(places: Places, tmp_path: Path) -> None:
     serving = FileLock(places.serving)
     assert serving.try_exclusive()
-    found = await finding(places)
+    program = tmp_path / "postgres"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    called = ["postgres: noctuary: checkpointer", "600"]
+    with subprocess.Popen(called, executable=program, cwd=places.folder) as another:
+        found = await finding(places)
+        another.kill()
     serving.release()
     assert found.check.state is State.WARN
     assert "the others are ending" in found.check.sentence
