@@ -133,10 +133,12 @@ def _exposed(name: str, path: Path, others: int) -> Iterator[Finding]:
 def _files(name: str, folder: _Folder) -> Iterator[Finding]:
     """Files of ours that cannot be used: no file at all, or without the rights to it."""
     for path in folder.files:
-        if not os.path.lexists(path):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
             continue
         aside = _aside(path)
-        if not stat.S_ISREG(path.lstat().st_mode):
+        if not stat.S_ISREG(mode):
             sentence = f"{path} is not an ordinary file."
             remedy = "Move it away; what is needed is made anew."
             yield Finding(Check(name, State.FAIL, sentence, remedy), mend=aside)

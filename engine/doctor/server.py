@@ -98,10 +98,9 @@ def _running(condition: Condition, places: Places, on_state: OnState) -> Iterato
             yield Finding(Check(NAME, State.FAIL, sentence, remedy), blocks=True, mend=stop)
     elif condition.stale:
         names = " and ".join(file.path.name for file in condition.stale)
+        sentence = f"{server} runs, but is not named by {names}."
         remedy = "PostgreSQL notices within a minute and ends; the next start recovers."
-        yield Finding(
-            Check(NAME, State.WARN, f"{server} runs, but is not named by {names}.", remedy, left=remedy)
-        )
+        yield Finding(Check(NAME, State.WARN, sentence, remedy, left="It mends itself."))
     elif not condition.used:
         sentence = f"{server} runs, but nobody uses it: a program that did was killed."
         yield Finding(

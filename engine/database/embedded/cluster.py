@@ -77,9 +77,9 @@ def check_rights(folder: Path) -> None:
     mode = wrong_rights(folder)
     if mode is not None:
         raise DatabaseRefused(
-            f"The permissions of the data folder {folder} are {mode:04o}; PostgreSQL starts on one of its"
-            " owner's alone (0700).",
-            remedy="`noctuary doctor --fix` sets them.",
+            f"The permissions of the data folder {folder} are {mode:04o}, with which PostgreSQL does not"
+            " start: it wants 0700.",
+            remedy="`noctuary doctor --fix` sets that.",
         )
 
 
