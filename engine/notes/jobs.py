@@ -32,6 +32,9 @@ a note that is being written."""
 AHEAD = "1 minute"
 """How far ahead of the clock no stamp and no delay lies, unless the clock was set back since."""
 
+SMALLEST_SHARE, MANY_WORKERS = 32, 8
+"""Jobs taken at once however many work on a heap, and workers beyond which its end is not shared better."""
+
 KEEP_DONE = "7 days"
 """How long a done job is kept for the Jobs pane."""
 
@@ -76,6 +79,11 @@ _CLAIM = f"""
 _CLAIM_SUSPECT = _CLAIM.replace("attempts = 0", "attempts > 0").replace(
     "ORDER BY priority", "ORDER BY attempts, priority"
 )
+
+_SHARE = """
+    SELECT (SELECT count(DISTINCT worker) FROM job WHERE status = 'processing' AND worker <> %(worker)s),
+        (SELECT count(*) FROM (SELECT FROM job WHERE status = 'pending' LIMIT %(enough)s) AS waiting)
+"""
 
 _DONE = """
     WITH done AS (
@@ -231,6 +239,16 @@ async def enqueue(
         await connection.execute(_ONE_AT_A_TIME)
         cursor = await connection.execute(_ENQUEUE, values)
     return cursor.rowcount
+
+
+async def share(connection: AsyncConnection, worker: str, *, most: int) -> int:
+    """How many jobs this worker should take at once: `most`, or fewer towards the end of a heap that others
+    work on too, so that none of them has a batch in hand long after the rest has nothing to do.
+    """
+    cursor = await connection.execute(_SHARE, {"worker": worker, "enough": most * 2 * MANY_WORKERS})
+    row = await cursor.fetchone() or (0, 0)
+    others, waiting = row
+    return min(most, max(SMALLEST_SHARE, waiting // (2 * (others + 1)))) if others else most
 
 
 async def claim(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tests.integration.database_processes import User, servers
 from tests.integration.line import NOTES, Line
 from tests.integration.vault import AttentiveEmbedder, Vault
 from tests.integration.watching import watched
+from tests.scripted_ollama import ScriptedOllama
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -56,6 +58,48 @@ async def vault(
     root.mkdir()
     yield Vault(database, notes, settings, await notes.add_folder(root))
     await services.stop()
+
+
+@pytest.fixture
+async def ollama() -> AsyncIterator[ScriptedOllama]:
+    """A scripted server of embedding models in the test's own loop."""
+    async with ScriptedOllama() as server:
+        yield server
+
+
+@pytest.fixture
+async def birds(vault: Vault) -> Vault:
+    """Three notes with vectors of the bundled model."""
+    for name, text in {
+        "owls": "Owls hunt at night.",
+        "larks": "Larks sing.",
+        "swifts": "Swifts fly.",
+    }.items():
+        vault.write(f"{name}.md", f"{text}\n")
+    await vault.index(embed=True)
+    await vault.notes.embedders.refresh()
+    return vault
+
+
+@pytest.fixture
+def ollama_beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
+    """A scripted server in a thread of its own, named by the environment."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def made() -> ScriptedOllama:
+        server = ScriptedOllama()
+        await server.start()
+        return server
+
+    server = asyncio.run_coroutine_threadsafe(made(), loop).result(10)
+    monkeypatch.setenv("OLLAMA_URL", server.url)
+    yield server
+    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+    loop.close()
 
 
 @pytest.fixture

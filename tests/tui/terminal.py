@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 PROGRAM = (sys.executable, "-c", "from tui.main import main; main()")
@@ -23,7 +23,9 @@ PROGRAM = (sys.executable, "-c", "from tui.main import main; main()")
 class Terminal:
     """The console on a pty of 80x24. Use it as a context: the program is ended at the end."""
 
-    def __init__(self, environment: Mapping[str, str], *arguments: str, cwd: Path) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], *arguments: str, cwd: Path, program: Sequence[str] = PROGRAM
+    ) -> None:
         self.output = b""
         self._status: int | None = None
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -33,7 +35,7 @@ class Terminal:
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore them
             os.chdir(cwd)
-            os.execve(PROGRAM[0], [*PROGRAM, *arguments], environment)
+            os.execve(program[0], [*program, *arguments], environment)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
 
     def __enter__(self) -> Self:

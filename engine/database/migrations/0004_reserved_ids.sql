@@ -1,0 +1,3 @@
+-- Workers reserve the ids of new passages and of the segment they are posted in, so that the rows are made
+-- before the writers' lock is taken, and not while everybody waits for it.
+GRANT USAGE ON SEQUENCE passage_id_seq, segment_id_seq TO noctuary_engine;
