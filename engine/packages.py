@@ -22,6 +22,7 @@ NEEDED = {
     "numpy": "numpy",
     "dotenv": "python-dotenv",
     "psutil": "psutil",
+    "Stemmer": "PyStemmer",
 }
 """Packages by the modules they are imported as. The others are missed by one database or one model, which
 say so themselves.

@@ -22,6 +22,8 @@ from engine.text.tokens import MAX_QUERY, Query, match_spans, parse_query
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from psycopg import AsyncConnection
 
     from engine.database import Database
@@ -35,6 +37,8 @@ COMMON_PHRASE = (
     f"The phrase is of common words: only the {lists.PHRASE_TEXTS:,} passages that fit the query best were "
     "searched for it."
 )
+
+UNKNOWN_PHRASE = "No passage holds what is quoted just so: its words were searched without the quotes."
 
 _PLACES = """
     SELECT passage.id, passage.heading, passage.text, place.path, place.folder, place.line_start,
@@ -179,9 +183,7 @@ class Searcher:
     ) -> tuple[Citation, ...]:
         only = scope.passages
         if query.phrases:
-            only, complete = await lists.holding(connection, query, only)
-            if not complete:
-                notes.append(COMMON_PHRASE)
+            only = await self._with_phrases(connection, query, only, notes)
         words = await self._words(query, asked.prefix, connection) if asked.mode is not Mode.VECTOR else []
         terms = [term for alternatives in words for term in alternatives]
         bm25 = await lists.words(connection, terms)
@@ -257,6 +259,20 @@ class Searcher:
         return tuple(
             _citation(hit, places[hit.id], query, prefix=asked.prefix) for hit in hits if hit.id in places
         )
+
+    async def _with_phrases(
+        self, connection: AsyncConnection, query: Query, only: NDArray[np.int32] | None, notes: list[str]
+    ) -> NDArray[np.int32] | None:
+        """The passages that are searched: those with every phrase; all of them, when a question quotes what
+        stands nowhere just so. Who asks for a phrase alone wants to know whether it stands anywhere.
+        """
+        holding, complete = await lists.holding(connection, query, only)
+        if not complete:
+            notes.append(COMMON_PHRASE)
+        if len(holding) or not query.beside:
+            return holding
+        notes.append(UNKNOWN_PHRASE)
+        return only
 
     async def _words(self, query: Query, prefix: bool, connection: AsyncConnection) -> list[list[str]]:
         """The query's words, each with the terms that may stand for it: an unfinished one has several."""

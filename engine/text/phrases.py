@@ -9,7 +9,9 @@ from itertools import pairwise
 
 from engine.text.characters import SOUTH_EAST_ASIAN_MARKS, SUPERSCRIPTS
 from engine.text.words import (
+    ARTICLE,
     FOLDED,
+    LETTERS,
     SHORTEST_AT_APOSTROPHE,
     find,
     fold,
@@ -29,6 +31,10 @@ _NO_MARK = f"(?![{SOUTH_EAST_ASIAN_MARKS}])"
 _GAP = r"(?:(?!\r?\n[ \t]{0,8}\r?\n)[\W_]){%d,24}"
 """What may stand between two words of a phrase: white space, one line break, punctuation, Markdown's signs,
 but not a blank line. The bound and the plain alternatives keep matching linear."""
+
+
+_ARABIC_ARTICLE = re.compile(f"(?:{ARTICLE})?(?=[{LETTERS}]{{3}})")
+"""An Arabic name is quoted with the article, and stands without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,9 @@ def _word_pattern(word: str) -> str:
         )
     if is_pictograph(word):
         return f"({re.escape(folded)})"
+    article = _ARABIC_ARTICLE.match(folded)
     inside = (
         _ALTERNATIVES.get(each) or (each if each.isalnum() else r"\\?" + re.escape(each))
-        for each in re.sub("_+", "_", folded)
+        for each in re.sub("_+", "_", folded[article.end() :] if article else folded)
     )
-    return "(" + "".join(inside) + ")"
+    return "(" + (f"(?:{ARTICLE})?" if article else "") + "".join(inside) + ")"

@@ -55,13 +55,14 @@ class Query:
 
     `terms` are distinct, in the query's order, those of its phrases included. `prefix` is the last word
     as far as it is typed, folded, when nothing follows it yet and it is long enough to say anything;
-    `terms` has it as if it were finished.
+    `terms` has it as if it were finished. `beside` tells whether words stand beside the phrases.
     """
 
     text: str
     terms: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
     prefix: str | None = None
+    beside: bool = False
 
     @property
     def empty(self) -> bool:
@@ -79,6 +80,7 @@ def parse_query(query: str) -> Query:
         text=query,
         terms=tuple(wanted)[:MAX_QUERY_TERMS],
         phrases=tuple(phrase for phrase in phrases if phrase is not None),
+        beside=bool(locate(_QUOTED.sub(" ", text))),
         prefix=_prefix(found[-1][2]) if found and found[-1][1] == len(text) else None,
     )
 

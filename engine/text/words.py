@@ -10,6 +10,8 @@ import re
 import unicodedata
 from functools import cache
 from itertools import chain, pairwise
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from engine.text.characters import (
     HAN,
@@ -21,6 +23,9 @@ from engine.text.characters import (
     UNSEGMENTED,
     marks,
 )
+
+if TYPE_CHECKING:
+    import Stemmer
 
 MAX_TERM = 64
 """Characters of a term that are kept: a line of base64 must not become a key the database refuses."""
@@ -95,9 +100,16 @@ FOLDED: dict[int, int | None] = {
 """Vowel points that most texts leave out, invisible characters, variation selectors; and the spellings
 of Arabic that are used for one another: alef with its signs, alef maksura and ya, ta marbuta and ha."""
 
-_ARABIC_ARTICLE = re.compile("(?:[\u0648\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)(?=[\u0621-\u064a]{3})")
-"""The article, alone or after a conjunction or preposition: XQuAD's recall@10 is .97 without, .95 with it."""
+ARTICLE = "[\u0648\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644"
+"""The Arabic article, alone or after a conjunction or preposition: it is written as one with its word."""
 
+LETTERS = "\u0621-\u063a\u0641-\u064a"
+"""Letters of Arabic itself. A word with a letter of Persian or Urdu is none of its words."""
+
+_ARTICLE = re.compile(f"(?:{ARTICLE})(?=[{LETTERS}]{{3}})")
+_ARABIC = re.compile(f"(?!.*[\u0671-\u06d3]).*[{LETTERS}]", re.DOTALL)
+
+_UNSEEN = dict.fromkeys(map(ord, INVISIBLE + "\u0640"))
 _UNIFIED = str.maketrans({"\u2019": "'", "\u2010": "-", "\u2011": "-", "\\": None})
 
 
@@ -214,10 +226,33 @@ def parts(word: str) -> list[str]:
 
 def plain_term(word: str) -> str:
     """The term of a word without joiners. What makes words of one stem alike belongs here."""
-    term = fold(word)
-    if not term.isascii() and (article := _ARABIC_ARTICLE.match(term)):
-        term = term[article.end() :]
-    return term[:MAX_TERM]
+    if not word.isascii() and _ARABIC.match(word):
+        word = _arabic_stem(unicodedata.normalize("NFKC", word).translate(_UNSEEN))
+    return fold(word)[:MAX_TERM]
+
+
+def _arabic_stem(word: str) -> str:
+    """An Arabic word without article, conjunction, preposition, pronoun and ending, which are all written as
+    one with it. XQuAD's recall@10 by words: .950 as written, .974 without the article, .983 by its stem.
+
+    Snowball's Arabic stemmer: https://snowballstem.org/algorithms/arabic/stemmer.html. It leaves an article
+    after a conjunction where it is, so that is taken off first; and one ending may hide another.
+    """
+    if article := _ARTICLE.match(word):
+        word = word[article.end() :]
+    with _stemming:  # a stemmer is for one thread at a time
+        stem = _arabic_stemmer().stemWord
+        return str(stem(stem(word)))
+
+
+_stemming = Lock()
+
+
+@cache
+def _arabic_stemmer() -> Stemmer.Stemmer:
+    import Stemmer
+
+    return Stemmer.Stemmer("arabic")
 
 
 def _pairs(run: str, *, singles: bool) -> list[tuple[int, int, str]]:

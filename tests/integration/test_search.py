@@ -11,7 +11,7 @@ from engine.errors import ModelError, QueryError
 from engine.models.embedding.bundled import BundledEmbedder
 from engine.notes import lists
 from engine.notes.model import Mode
-from engine.notes.search import COMMON_PHRASE
+from engine.notes.search import COMMON_PHRASE, UNKNOWN_PHRASE
 
 if TYPE_CHECKING:
     from engine.notes.model import SearchResult
@@ -108,6 +108,26 @@ async def test_a_phrase_stands_as_it_is_written_in_every_mode(birds: Vault) -> N
         assert await birds.found('"hunt mice"', mode=mode, max_distance=2) == ["owls.md"]
         assert await birds.found('"mice hunt"', mode=mode, max_distance=2) == []
         assert await birds.found('"hunt mice" swifts', mode=mode, max_distance=2) == ["owls.md"]
+
+
+async def test_a_question_that_quotes_what_stands_nowhere_is_searched_by_its_words(birds: Vault) -> None:
+    for mode in Mode:
+        found = await birds.notes.search('what do owls hunt as "tiny mice"', mode=mode, max_distance=2)
+        assert found.citations[0].path == "owls.md"
+        assert UNKNOWN_PHRASE in found.notes
+        alone = await birds.notes.search('"tiny mice"', mode=mode, max_distance=2)
+        assert (alone.citations, alone.notes) == ((), ())
+        known = await birds.notes.search('what hunts "mice"', mode=mode, max_distance=2)
+        assert UNKNOWN_PHRASE not in known.notes
+
+
+async def test_an_arabic_name_is_found_with_and_without_its_article(vault: Vault) -> None:
+    await vault.save("a.md", "سافر دكتور هو وحيدا.\n")
+    await vault.save("b.md", "قابلت والدكتور هو.\n")
+    await vault.save("c.md", "الدكتورة هوية.\n")
+    assert sorted(await vault.found('"الدكتور هو"')) == ["a.md", "b.md"]
+    assert sorted(await vault.found('"دكتور هو"')) == ["a.md", "b.md"]
+    assert await vault.found("سافرت") == ["a.md"]
 
 
 async def test_a_phrase_of_common_words_is_looked_for_where_the_query_fits_best_and_it_is_said(
