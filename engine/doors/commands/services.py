@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,10 @@ MOST_PROCESSES = 64
 
 PAUSE_SECONDS = 1.0
 """A burst of changes is told as one line."""
+
+SWITCH_SECONDS = 0.001
+"""Python's own 5 ms are what a worker that writes waits for the one of its threads that chunks, again and again
+while it holds up all other writers."""
 
 ADD = "one that `noctuary folders add FOLDER` adds is watched at once."
 
@@ -63,6 +68,7 @@ def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool) -> i
     """
 
     async def follow(engine: Engine) -> int:
+        sys.setswitchinterval(SWITCH_SECONDS)
         if attached:  # what it does is told by the process that started it
             await engine.start(watch=False, work=True, embed=embed)
             await crew.until_left()
