@@ -14,6 +14,7 @@ from engine.notes.model import WatchMode
 from engine.services import Services
 from tests.integration import bulk
 from tests.integration.line import NOTES, Line
+from tests.integration.shell import ROOT, Shell
 from tests.integration.vault import AttentiveEmbedder, Vault
 from tests.integration.watching import watched
 
@@ -100,3 +101,20 @@ def noctuary(
     for path, text in NOTES.items():
         line.write(path, text)
     return line
+
+
+@pytest.fixture
+def shell(environment: dict[str, str], database_url: str, tmp_path: Path) -> Iterator[Shell]:
+    """Commands as processes, in which every warning is an error."""
+    env = {
+        **environment,
+        "NOCTUARY_DATABASE_URL": database_url,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "error",
+        "TERM": "xterm-256color",
+    }
+    work = tmp_path / "work"
+    work.mkdir()
+    started = Shell(env, work)
+    yield started
+    started.stop()
