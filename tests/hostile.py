@@ -58,7 +58,8 @@ ODD_WIDTHS = {
     "wide": "日本語ｗｉｄｅ👩‍👩‍👧‍👦🇩🇪",
     "combining": "e" + "\u0301" * 40,
     "right to left": "שלום\u200f مرحبا\u061c",
-    "surrogates": "\udcff\udc9b\ud800",
+    "bytes that are not UTF-8": "\udcff\udc9b",
+    "half a pair": "\ud800",
     "tags": "\U000e0001\U000e0041\ufff9\u115f",
     "long": "long" * 3000,
 }
@@ -79,10 +80,19 @@ BAR = re.compile(r"\r?\x1b\[\?25[hl]")
 """What a progress bar says: back to the first column, and hide or show the cursor."""
 
 
-def name(payload: str, room: int = 200) -> bytes:
+def encoded(payload: str) -> bytes:
+    """The payload as the system takes text: halves of a pair are bytes that are not UTF-8, or cannot be told."""
+    return "".join(each for each in payload if not "\ud800" <= each < "\udc80").encode(
+        "utf-8", "surrogateescape"
+    )
+
+
+def name(payload: str, room: int = 200) -> str:
     """The payload as far as a file can be called so."""
-    text = payload.replace("/", "|").replace("\0", "")
-    return text.encode("utf-8", "surrogateescape" if "\ud800" not in text else "surrogatepass")[:room]
+    return os.fsdecode(encoded(payload.replace("/", "|").replace("\0", ""))[:room])
+
+
+NAMES = [name(payload) for payload in PAYLOADS.values()]
 
 
 def obeyed(output: bytes, *, allowed: re.Pattern[str] = BAR) -> list[str]:
@@ -90,14 +100,9 @@ def obeyed(output: bytes, *, allowed: re.Pattern[str] = BAR) -> list[str]:
 
     An 8-bit control that is not within UTF-8 is told too.
     """
-    text = allowed.sub("", output.decode("utf-8", "surrogateescape")).replace("\r\n", "\n")
+    text = allowed.sub("", output.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
     return [
         ascii(text[max(found.start() - 30, 0) : found.end() + 30])
         for found in STEERS.finditer(text)
         if found[0] not in "\n\t"
     ]
-
-
-def on_disk(payload: str, room: int = 200) -> str:
-    """The same as Python names it."""
-    return os.fsdecode(name(payload, room))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.doors import exits, output
 from engine.errors import NoctuaryError
 from engine.settings import Paths, mask
+from engine.text.safe import visible
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -29,7 +30,7 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
     """
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(exits.INTERRUPTED)
-    details = mask("".join(traceback.format_exception(kind, error, trace)))
+    details = visible(mask("".join(traceback.format_exception(kind, error, trace))))
     output.complain(
         "Fault",
         f"{kind.__name__}: {mask(str(error))}.",
