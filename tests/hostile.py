@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MARK = "OWNED"
 """In every payload that could be read after all: where it is never seen, a test has shown nothing."""
@@ -93,6 +97,16 @@ def name(payload: str, room: int = 200) -> str:
 
 
 NAMES = [name(payload) for payload in PAYLOADS.values()]
+
+
+def write_notes(root: Path) -> Path:
+    """Each payload as the name of a folder and of a note, as its heading and text, and as a note that is none."""
+    for number, payload in enumerate(PAYLOADS.values()):
+        folder = root / f"{number} {NAMES[number]}"
+        folder.mkdir(parents=True)
+        (folder / f"{NAMES[number]}.md").write_bytes(encoded(f"# {payload}\n\nowl {payload} end\n"))
+        (folder / f"bad {NAMES[number]}.md").write_bytes(b"\xff\xfeo\x00" + encoded(payload))
+    return root
 
 
 def obeyed(output: bytes, *, allowed: re.Pattern[str] = BAR) -> list[str]:

@@ -5,11 +5,8 @@ Many command lines run in one process, which is quicker; each goes through `cli.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -17,12 +14,12 @@ import pytest
 
 from engine.doors import exits
 from tests.command_tree import commands
-from tests.hostile import MARK, NAMES, PAYLOADS, STEERING, encoded, obeyed
+from tests.hostile import MARK, NAMES, PAYLOADS, STEERING, encoded, obeyed, write_notes
 from tests.integration.shell import Shell, on_terminal
-from tests.scripted_ollama import Answer, ScriptedOllama
+from tests.scripted_ollama import Answer, ScriptedOllama, in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 RUN = """
@@ -84,13 +81,7 @@ def lines(shell: Shell, tmp_path: Path) -> Lines:
 
 @pytest.fixture
 def vault(lines: Lines) -> Path:
-    """Each payload as the name of a folder and of a note, as its heading and text, and as a note that is none."""
-    for number, payload in enumerate(PAYLOADS.values()):
-        folder = lines.notes / f"{number} {NAMES[number]}"
-        folder.mkdir(parents=True)
-        (folder / f"{NAMES[number]}.md").write_bytes(encoded(f"# {payload}\n\nowl {payload} end\n"))
-        (folder / f"bad {NAMES[number]}.md").write_bytes(b"\xff\xfeo\x00" + encoded(payload))
-    return lines.notes
+    return write_notes(lines.notes)
 
 
 def given(word: str) -> list[tuple[str, ...]]:
@@ -210,22 +201,6 @@ def test_no_line_of_the_log_steers_the_terminal(lines: Lines, tmp_path: Path) ->
     assert got.count(MARK) > len(STEERING)
 
 
-@contextmanager
-def served(server: ScriptedOllama) -> Iterator[ScriptedOllama]:
-    """The server in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-    try:
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
-
-
 def test_no_answer_of_a_model_server_steers_the_terminal(lines: Lines) -> None:
     lines.notes.mkdir()
     (lines.notes / "a.md").write_text("owl\n")
@@ -239,7 +214,7 @@ def test_no_answer_of_a_model_server_steers_the_terminal(lines: Lines) -> None:
     ]
     pulled = "".join(json.dumps(part) + "\n" for part in parts).encode()
     seen = ""
-    with served(ScriptedOllama(models={f"{SHORT}:latest": {}, "all-minilm:latest": {}})) as server:
+    with in_thread(ScriptedOllama(models={f"{SHORT}:latest": {}, "all-minilm:latest": {}})) as server:
         server.answers["/api/pull"] = lambda asked: Answer(
             pulled if asked.body["model"] == "good" else {"error": SHORT}
         )

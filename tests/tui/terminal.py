@@ -17,13 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-PROGRAM = (sys.executable, "-c", "from tui.main import main; main()")
+PROGRAM = "from tui.main import main; main()"
 
 
 class Terminal:
-    """The console on a pty of 80x24. Use it as a context: the program is ended at the end."""
+    """The console on a pty. Use it as a context: the program is ended at the end."""
 
-    def __init__(self, environment: Mapping[str, str], *arguments: str, cwd: Path) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        *arguments: str,
+        cwd: Path,
+        size: tuple[int, int] = (80, 24),
+        program: str = PROGRAM,
+    ) -> None:
         self.output = b""
         self._status: int | None = None
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -33,8 +40,8 @@ class Terminal:
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore them
             os.chdir(cwd)
-            os.execve(PROGRAM[0], [*PROGRAM, *arguments], environment)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> Self:
         return self
@@ -73,6 +80,11 @@ class Terminal:
             return True
         self.output += os.read(self._fd, 65536)
         return False
+
+    def rest(self, seconds: float = 0.15) -> None:
+        """Read until it has written nothing for so long."""
+        while not self.silent(seconds):
+            pass
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self._pid, number)
