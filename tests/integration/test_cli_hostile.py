@@ -17,6 +17,8 @@ from tests.command_tree import commands
 from tests.hostile import MARK, NAMES, PAYLOADS, STEERING, encoded, obeyed, write_notes
 from tests.integration.shell import Shell, on_terminal
 from tests.scripted_ollama import Answer, ScriptedOllama, in_thread
+from tests.support import eventually
+from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,6 +134,24 @@ def test_no_name_and_no_text_of_a_note_steers_the_terminal(lines: Lines, vault: 
     )
     for symbol in ("␛]52;c;T1dORUQ=␇", "⟦U+009B⟧2J", "⟦U+202E⟧", "\\xff", "␊", "日本語"):
         assert symbol in got
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+async def test_nothing_that_a_service_tells_steers_the_terminal(
+    shell: Shell, vault: Path, form: tuple[str, ...]
+) -> None:
+    with Terminal(shell.env, "watch", "--no-work", "--path", str(vault), *form, cwd=shell.cwd) as screen:
+        screen.until('"watching"' if form else "Watching")
+        screen.until("pending")
+        with Terminal(shell.env, "worker", "--no-embed", *form, cwd=shell.cwd) as beside:
+            beside.until("is encoded as UTF-16")
+            beside.press("\x03")
+            assert await eventually(beside.ended) == (exits.INTERRUPTED,)
+        screen.press("\x03")
+        assert await eventually(screen.ended) == (exits.INTERRUPTED,)
+    for output in (screen.output, beside.output):
+        assert not obeyed(output.replace(b"^C", b""))
+    assert MARK in beside.output.decode()
 
 
 def test_nobody_can_forge_a_line_by_the_name_of_a_file(lines: Lines) -> None:

@@ -279,7 +279,7 @@ async def test_folders_and_their_questions(screen: Desk, monkeypatch: pytest.Mon
 
 
 async def test_dialogs_errors_and_what_is_typed(screen: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number, example in enumerate(examples(3)):
+    for number, example in enumerate(examples(2)):
         one = cycle(example)
         app, pane = screen.app, screen.app.panes[2]
         for dialog in (

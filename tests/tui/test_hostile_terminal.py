@@ -91,9 +91,9 @@ class Tour:
 
     def __call__(self, keys: str, then: str = "") -> None:
         self.screen.press(keys, then)
-        self.screen.rest(0.1)
+        self.screen.rest(0.06)
 
-    def scroll(self, times: int = 8) -> None:
+    def scroll(self, times: int = 6) -> None:
         for _ in range(times):
             self.screen.press(HALF_PAGE)
             self.screen.rest(0.05)
