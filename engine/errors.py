@@ -21,6 +21,12 @@ class NoctuaryError(Exception):
         return f"{self.message} {self.remedy}".strip()
 
 
+class PackageMissing(NoctuaryError):
+    """A package that Noctuary stands on is not installed."""
+
+    title = "Installation"
+
+
 class SettingsError(NoctuaryError):
     """A setting is unknown or its value is invalid."""
 
@@ -91,3 +97,9 @@ class QueryError(NoctuaryError):
     """A search was asked in a way that cannot be answered."""
 
     title = "Query"
+
+
+class DatasetError(NoctuaryError):
+    """A file of labelled questions cannot be read, or a row of it is not one."""
+
+    title = "Questions"

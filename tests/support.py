@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 T = TypeVar("T")
+
+NOBODY = 65534
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """This process without root's rights meanwhile. What lies where only root can read is imported before."""
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, 0)
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+        os.setresgid(0, 0, 0)
+        os.setgroups(groups)
 
 
 async def eventually(predicate: Callable[[], T | Awaitable[T]], timeout: float = 40) -> T:

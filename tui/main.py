@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine import packages
 from engine.doors import cli
 from engine.errors import FolderError
 from engine.settings import Settings
@@ -32,6 +33,7 @@ def console(folder: str | None) -> int:
         raise click.UsageError(
             "The console needs a terminal. In a script, use the commands: `noctuary search --json`, for one."
         )
+    packages.check()
     settings = Settings.load()
     chosen = None if folder is None else _checked(folder)
     from tui.running import run

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from psycopg import AsyncCursor
+    from psycopg import AsyncConnection, AsyncCursor
+
+COPY_CHUNK = 256 * 1024
+"""Bytes handed to COPY between two turns of the loop."""
 
 PORTION = 500
 """Rows taken from a result between two turns of the loop: about two milliseconds."""
@@ -45,3 +48,10 @@ async def every(cursor: AsyncCursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         rows += portion
         await asyncio.sleep(0)
     return rows
+
+
+async def copy(connection: AsyncConnection, into: LiteralString, rows: bytes) -> None:
+    """Rows in PostgreSQL's binary COPY format; `into` names the table and its columns."""
+    async with connection.cursor().copy(f"COPY {into} FROM STDIN (FORMAT binary)") as copying:
+        for start in range(0, len(rows), COPY_CHUNK):
+            await copying.write(rows[start : start + COPY_CHUNK])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.doors import exits, output
 from engine.errors import NoctuaryError
+from engine.packages import explained
 from engine.settings import Paths, mask
 from engine.text.safe import visible
 
@@ -30,6 +31,9 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
     """
     if issubclass(kind, KeyboardInterrupt):
         raise SystemExit(exits.INTERRUPTED)
+    if isinstance(error, ModuleNotFoundError) and (missing := explained(error)):
+        output.complain(missing.title, missing.message, missing.remedy)
+        raise SystemExit(exits.ERROR)
     details = visible(mask("".join(traceback.format_exception(kind, error, trace))))
     output.complain(
         "Fault",

@@ -51,3 +51,9 @@ def json_wanted(*, as_json: bool) -> bool:
     """Whether JSON is asked for: of the command itself, or of the group it belongs to."""
     parent = click.get_current_context().parent
     return as_json or bool(parent and parent.params.get("as_json"))
+
+
+def provider_and_model(text: str) -> tuple[str, str | None]:
+    """The two of PROVIDER[/MODEL]; None where the provider's own default is meant."""
+    provider, _, model = text.partition("/")
+    return provider, model or None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from engine.doors import output, streams
+from engine.text.amounts import MINUTE, count, duration
 from engine.text.safe import visible
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from click._termui_impl import ProgressBar
 
-    from engine.notes.model import JobCounts, NotesStatus, PullProgress
+    from engine.notes.model import CompareStep, JobCounts, NotesStatus, PullProgress
 
 LINE_SECONDS = 5.0
 """Plain lines come no closer than this: a log should not fill with them."""
@@ -57,7 +58,33 @@ class Bar:
             self._bar = None
 
 
-class Progress(Bar):
+class Phases(Bar):
+    """A bar a phase of the work, for things that are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._phase = ""
+
+    def _show(self, phase: str, done: int, total: int) -> None:
+        if self._terminal:
+            self._draw(phase, done, total)
+        elif self._line_is_due():
+            output.note(f"{phase}: {done:,} of {total:,}")
+        self._phase = phase
+
+    def _draw(self, phase: str, done: int, total: int) -> None:
+        if phase != self._phase:
+            self._close_bar()
+            label = visible(phase, keep_newlines=False)
+            self._bar = click.progressbar(length=total, label=label, show_pos=True, file=streams.drawing())
+            self._bar.__enter__()
+            self._bar.pos = done
+        if self._bar is not None:
+            self._bar.length = total
+            self._bar.update(max(0, done - self._bar.pos))
+
+
+class Progress(Phases):
     """A callback for `Notes.work_until_idle`; use it as a context manager.
 
     Call it once before the work begins: what is finished then is not counted as done now.
@@ -67,7 +94,6 @@ class Progress(Bar):
         super().__init__()
         self._embed = embed
         self._finished_before: int | None = None
-        self._phase = ""
 
     def __call__(self, status: NotesStatus) -> None:
         """Show how far the work is: files first, then their vectors."""
@@ -91,22 +117,36 @@ class Progress(Bar):
         if left or self._phase == FILES:
             self._show(FILES, done, done + left)
 
-    def _show(self, phase: str, done: int, total: int) -> None:
-        if self._terminal:
-            self._draw(phase, done, total)
-        elif self._line_is_due():
-            output.note(f"{phase}: {done:,} of {total:,}")
-        self._phase = phase
 
-    def _draw(self, phase: str, done: int, total: int) -> None:
-        if phase != self._phase:
-            self._close_bar()
-            self._bar = click.progressbar(length=total, label=phase, show_pos=True, file=streams.drawing())
-            self._bar.__enter__()
-            self._bar.pos = done
-        if self._bar is not None:
-            self._bar.length = total
-            self._bar.update(max(0, done - self._bar.pos))
+class CompareBar(Phases):
+    """How far a comparison of models is. What takes long is said before: how much it is, and how long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[tuple[str, bool]] = set()
+
+    def __call__(self, step: CompareStep) -> None:
+        """Show the next step."""
+        if not step.embedding:
+            self._show(f"Asking {step.name}", step.done, step.total)
+            return
+        if self._first(step.name, timed=False):
+            missing = f"{step.total - step.done:,} of {count(step.total, 'passage')}"
+            self._say(f"Vectors of {step.name} are missing for {missing}: they are made first.")
+        left = step.seconds_left
+        if left is not None and self._first(step.name, timed=True) and left > MINUTE:
+            self._say(f"That takes about {duration(left)}. Ctrl-C stops; what is made by then is kept.")
+        self._show(f"Embedding for {step.name}", step.done, step.total)
+
+    def _first(self, name: str, *, timed: bool) -> bool:
+        new = (name, timed) not in self._told
+        self._told.add((name, timed))
+        return new
+
+    def _say(self, sentence: str) -> None:
+        self._close_bar()
+        self._phase = ""
+        output.note(sentence)
 
 
 class PullBar(Bar):

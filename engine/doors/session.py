@@ -27,9 +27,14 @@ SLOW_SECONDS = 1.0
 def run(work: Work, *, application: str) -> int:
     """Load the settings, open the engine, do the work, close, and give the exit status."""
     settings = Settings.load()
+    return endable(lambda: _opened(work, settings, application))
+
+
+def endable(work: Callable[[], Awaitable[int]]) -> int:
+    """Do work that a signal may end, and give the exit status."""
     endings: list[Ending] = []
     try:
-        return asyncio.run(_guarded(work, settings, application, endings))
+        return asyncio.run(_guarded(work, endings))
     except asyncio.CancelledError:
         by = endings[0].by if endings else None
         if by is None:
@@ -37,18 +42,19 @@ def run(work: Work, *, application: str) -> int:
     return end_by(by)
 
 
-async def _guarded(work: Work, settings: Settings, application: str, endings: list[Ending]) -> int:
+async def _guarded(work: Callable[[], Awaitable[int]], endings: list[Ending]) -> int:
     task = asyncio.current_task()
     if task is None:  # pragma: no cover - a coroutine run by asyncio.run always is a task
         raise RuntimeError("not inside a task")
     endings.append(Ending(task.cancel))
-    return await _opened(work, settings, application)
+    return await work()
 
 
 async def _opened(work: Work, settings: Settings, application: str) -> int:
     from engine import Engine
 
-    waiting = _Waiting()
+    waiting = Waiting()
+    waiting.state("opening the database")
     try:
         engine = await Engine.open(settings, application=application, on_state=waiting.state)
     finally:
@@ -59,7 +65,7 @@ async def _opened(work: Work, settings: Settings, application: str) -> int:
         await engine.close()
 
 
-class _Waiting:
+class Waiting:
     """Says what the engine is doing while it opens, once that takes long and somebody watches."""
 
     def __init__(self) -> None:
@@ -70,14 +76,16 @@ class _Waiting:
             self._timer = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._explain)
 
     def state(self, sentence: str) -> None:
+        """What is waited for now; empty when nothing is."""
         self._sentence = sentence
-        if self._slow:
+        if self._slow and sentence:
             output.note(f"{sentence} …")
 
     def over(self) -> None:
+        """It is open, or will not be."""
         if self._timer:
             self._timer.cancel()
 
     def _explain(self) -> None:
         self._slow = True
-        self.state(self._sentence or "opening the database")
+        self.state(self._sentence)

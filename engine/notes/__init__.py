@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.notes import citations, drift, failures, folders, joblist, jobs, named, reach
@@ -30,17 +29,19 @@ from engine.notes.model import (
     SearchResult,
     ServiceFault,
 )
+from engine.notes.reporting import reporting
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally, index_counts
 from engine.notes.waking import wake_on
 from engine.notes.watchers import recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from engine.database import Database
     from engine.models.embedding.base import Embedder
+    from engine.notes.comparing import Comparer
     from engine.notes.search import Searcher
     from engine.notes.watcher import FolderWatcher
     from engine.notes.worker import Worker
@@ -52,9 +53,6 @@ MAINTENANCE_INTERVAL = 60.0
 
 FIRST_MAINTENANCE = 30.0
 """Seconds after the start until the first of these looks: the first search shall not compete with it."""
-
-PROGRESS_INTERVAL = 0.25
-"""Seconds between reports to a caller that waits for the work to be done."""
 
 
 class Notes:
@@ -273,6 +271,13 @@ class Notes:
         """Why the model made no vector when it was last asked for one; empty when it did."""
         return self.embedders.trouble
 
+    @property
+    def comparer(self) -> Comparer:
+        """Compares models by labelled questions; nothing of what answers changes."""
+        from engine.notes.comparing import Comparer
+
+        return Comparer(self._database, self._settings, self, self._reach.foreign)
+
     # Work
 
     async def prepare(self) -> None:
@@ -291,6 +296,7 @@ class Notes:
             self._services.start("maintenance", self._maintain)
         if embed:
             self._services.start(EMBEDDER, self.embedders.run)
+            self._services.start("interim", self.embedders.interim.run)
         self._services.start("models", lambda: self.embedders.follow(self._services))
         if watch:
             self._services.start("drift", self._standing.follow)
@@ -303,31 +309,20 @@ class Notes:
         """Do all waiting jobs, then (with `embed`) all waiting vectors, tidy up, and return."""
         from engine.notes import upkeep
 
+        async def report() -> None:
+            if on_progress is not None:
+                on_progress(await self.status(exact=False))
+
         worker = self._worker()
         while True:
-            await self._reporting(worker.run_until_idle(), on_progress)
+            await reporting(worker.run_until_idle(), report)
             if not embed:
                 break
-            await self._reporting(self.embedders.run_until_idle(), on_progress)
+            await reporting(self.embedders.run_until_idle(), report)
             async with self._database.connection() as connection:
                 if not await jobs.waiting(connection, within=jobs.MOMENT, foreign=self._reach.foreign()):
                     break  # otherwise a note was saved meanwhile, and the vectors waited for its words
         await upkeep.once(self._database)  # where no console ever runs, nobody else does it
-
-    async def _reporting(
-        self, work: Coroutine[None, None, None], on_progress: Callable[[NotesStatus], None] | None
-    ) -> None:
-        task = asyncio.create_task(work)
-        try:
-            while not task.done():
-                await asyncio.wait({task}, timeout=PROGRESS_INTERVAL)
-                if on_progress is not None:
-                    on_progress(await self.status(exact=False))
-            await task
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     def _model(self) -> int | None:
         return self.embedders.backlog.model
@@ -343,7 +338,7 @@ class Notes:
         return Worker(
             self._database,
             lease=self._settings.lease_seconds,
-            model=self._model,
+            models=self.embedders.models,
             foreign=self._reach.foreign,
         )
 

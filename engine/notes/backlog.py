@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
+from engine.models.embedding.courtesy import patiently
 from engine.notes import jobs, models
 from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import Tally
@@ -84,13 +85,25 @@ class Backlog:
     """Makes vectors until it is cancelled."""
 
     def __init__(
-        self, database: Database, embedder: Embedder, foreign: Callable[[], Sequence[FolderId]] = tuple
+        self,
+        database: Database,
+        embedder: Embedder,
+        foreign: Callable[[], Sequence[FolderId]] = tuple,
+        *,
+        to_answer: bool = True,
     ) -> None:
-        """`foreign` gives the folders whose words are indexed on another machine: vectors do not wait."""
+        """`foreign` gives the folders whose words are indexed on another machine: vectors do not wait.
+
+        Without `to_answer` the model is not marked as one that may answer, though it have all its vectors.
+        """
         self._database = database
         self._foreign = foreign
+        self._to_answer = to_answer
         self._embedder = embedder
         self._wake = asyncio.Event()
+        self.turn = asyncio.Event()
+        """Cleared while vectors that are wanted sooner are made by another model."""
+        self.turn.set()
         self._finished: deque[tuple[float, int]] = deque()
         self._filled, self._news = -math.inf, True
         self.known: Known | None = None
@@ -148,6 +161,7 @@ class Backlog:
     async def run(self) -> None:
         """Embed until cancelled, newest notes first, waiting while words are still to be indexed."""
         while True:
+            await self.turn.wait()
             self._wake.clear()
             if await self.step():
                 continue
@@ -186,7 +200,7 @@ class Backlog:
         known, long_ago = self.known, time.monotonic() - self._filled > FILL_AGAIN
         if (known.complete_at is None or (self._news and long_ago)) and await self.fill():
             return True
-        if known.complete_at is None:
+        if known.complete_at is None and self._to_answer:
             async with self._database.connection() as connection:
                 if await models.complete(connection, known.id):
                     _log.info("%s has all its vectors", known.name)
@@ -195,7 +209,8 @@ class Backlog:
     async def _embed(self, connection: AsyncConnection, rows: Sequence[tuple[int, str, str]]) -> None:
         texts = [embedded_text(heading, text) for _, heading, text in rows]
         try:
-            vectors = await self._embedder.passages(texts)
+            with patiently():
+                vectors = await self._embedder.passages(texts)
         except ModelError as error:
             if len(rows) == 1:
                 await self._fail(connection, rows[0][0], error)

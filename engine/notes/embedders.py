@@ -1,8 +1,9 @@
 """The embedding models of a running process: the one that makes vectors, and the one that answers.
 
 They are the same but while the model is being changed: the new one makes its vectors in the background,
-and the last one that had all of them answers until then. The change is one row's update, seen by every
-process; it goes on where it was left, and back by choosing the old model, whose vectors are kept.
+and the last one that had all of them answers until then, and reads what is saved meanwhile. The change is
+one row's update, seen by every process; it goes on where it was left, and back by choosing the old model,
+whose vectors are kept.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from engine.models.embedding.base import embedder_of
 from engine.models.embedding.proven import ProvenEmbedder
 from engine.notes import languages, models
 from engine.notes.backlog import Backlog, named
+from engine.notes.interim import Interim
 from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import index_counts
 from engine.notes.trial import trial
@@ -49,6 +51,7 @@ class Served:
     id: int
     dimension: int
     name: str
+    backlog: Backlog
 
     async def query(self, text: str) -> Vectors:
         """A question's vector in the space of the index's own.
@@ -101,6 +104,7 @@ class Embedders:
         self._embedder = ProvenEmbedder(embedder, on_change)
         self.backlog = Backlog(database, self._embedder, foreign)
         self.serving: Served | None = None
+        self.interim = Interim(database, self)
         self._deciding = asyncio.Lock()
         self.unread = 0.0
         """Share (0..1) of the passages in languages that the model hardly reads, when last judged."""
@@ -126,7 +130,17 @@ class Embedders:
     @property
     def making(self) -> Served | None:
         """The model that makes vectors, once the index knows it."""
-        return _served(self._embedder, self.backlog.known)
+        return _served(self._embedder, self.backlog.known, self.backlog)
+
+    @property
+    def meanwhile(self) -> Backlog | None:
+        """The backlog of the model that answers while another is in the making; None when none is."""
+        serving = self.serving
+        return serving.backlog if serving and serving.backlog is not self.backlog else None
+
+    def models(self) -> list[int]:
+        """The models of which a new note shall get vectors."""
+        return [each.id for each in self.answering()]
 
     @property
     def wanted(self) -> str:
@@ -195,7 +209,10 @@ class Embedders:
         except SettingsError as error:
             _log.warning("%s cannot answer until the new model has its vectors: %s", known.name, error)
             return None
-        return _served(ProvenEmbedder(embedder, self._on_change), known)
+        proven = ProvenEmbedder(embedder, self._on_change)
+        backlog = Backlog(self._database, proven, self._foreign)
+        backlog.known = known
+        return _served(proven, known, backlog)
 
     async def _serve(self, new: Served | None) -> None:
         before, self.serving = self.serving, new
@@ -231,6 +248,7 @@ class Embedders:
         Raises:
             ModelError: the model cannot be reached, or makes none.
         """
+        await self.interim.run_until_idle()
         await self.settle()
         await self.backlog.fill()
         await self.backlog.run_until_idle()
@@ -362,5 +380,5 @@ class Embedders:
             await self.serving.embedder.close()
 
 
-def _served(embedder: ProvenEmbedder, known: Known | None) -> Served | None:
-    return None if known is None else Served(embedder, known.id, known.dimension, known.name)
+def _served(embedder: ProvenEmbedder, known: Known | None, backlog: Backlog) -> Served | None:
+    return None if known is None else Served(embedder, known.id, known.dimension, known.name, backlog)

@@ -1,28 +1,26 @@
 """Writing the index: one transaction takes a batch of prepared notes, or nothing of it.
 
 Preparing is done by any number of workers at once; writing is serialised by one advisory lock, so
-that two writers can never both believe that a passage is new, or that it has lost its last place.
+that two writers can never both believe that a passage is new, or that it has lost its last place. What
+can be made of a batch beforehand is made before that lock is taken (`draft`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.database.bulk import as_json, every
+from engine.database.bulk import as_json, copy
 from engine.notes import jobs, prepare
 from engine.notes.model import FolderId, JobId
-from engine.notes.prepare import Content, Gone, PassageText
-from engine.text.ranking import posting
+from engine.notes.packing import pending_rows, place_rows
+from engine.notes.passages import Draft
+from engine.notes.prepare import Content, Gone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from psycopg import AsyncConnection
-
-_COPY_CHUNK = 256 * 1024
 
 # The index can be rebuilt from the disk at any time, so it need not wait for the platter.
 _BEGIN = """
@@ -36,12 +34,6 @@ _KNOWN_HASHES = """
     SELECT file.folder, file.path, file.hash
     FROM file, unnest(%s::integer[], %s::text[]) AS wanted (folder, path)
     WHERE file.folder = wanted.folder AND file.path = wanted.path AND file.format >= %s
-"""
-
-_KNOWN_PASSAGES = """
-    SELECT passage.id, passage.hash, passage.orphaned_at IS NOT NULL
-    FROM json_to_recordset(%s::json) AS wanted (hash text)
-    JOIN passage ON passage.hash = decode(wanted.hash, 'hex') AND passage.format = %s
 """
 
 _UPSERT_FILES = """
@@ -72,32 +64,6 @@ _DELETE_FILES = """
     WHERE file.folder = gone.folder AND file.path = gone.path
 """
 
-_INSERT_PASSAGES = """
-    INSERT INTO passage (hash, format, heading, text, length)
-    SELECT decode(hash, 'hex'), %s, heading, text, length
-    FROM json_to_recordset(%s::json) AS fresh (hash text, heading text, text text, length integer)
-    RETURNING id, hash
-"""
-
-# The same text whose terms an older program made has the vectors already.
-_INHERIT_VECTORS = """
-    INSERT INTO embedding (model, passage, state, priority, vector)
-    SELECT DISTINCT ON (embedding.model, fresh.id)
-        embedding.model, fresh.id, embedding.state, embedding.priority, embedding.vector
-    FROM passage AS fresh
-    JOIN passage AS older ON older.hash = fresh.hash AND older.format <> fresh.format
-    JOIN embedding ON embedding.passage = older.id AND embedding.state = 'embedded'
-    WHERE fresh.id = ANY(%s)
-    ORDER BY embedding.model, fresh.id
-    ON CONFLICT DO NOTHING
-"""
-
-_INSERT_CHUNKS = """
-    INSERT INTO chunk (file, position, line_start, line_end, passage)
-    SELECT * FROM json_to_recordset(%s::json)
-        AS placed (file integer, position integer, line_start integer, line_end integer, passage integer)
-"""
-
 _ORPHAN = """
     UPDATE passage SET orphaned_at = now()
     WHERE id = ANY(%s) AND NOT EXISTS (SELECT FROM chunk WHERE chunk.passage = passage.id)
@@ -110,8 +76,8 @@ _ORPHAN_ALL = """
 
 _WANT_VECTORS = """
     INSERT INTO embedding (model, passage, priority)
-    SELECT %s, wanted.passage, max(wanted.priority)
-    FROM json_to_recordset(%s::json) AS wanted (passage integer, priority bigint) GROUP BY wanted.passage
+    SELECT %s, wanted.passage, wanted.priority
+    FROM json_to_recordset(%s::json) AS wanted (passage integer, priority bigint)
     ON CONFLICT DO NOTHING
 """
 
@@ -127,6 +93,14 @@ _WANT_SOONER = """
     UPDATE embedding SET priority = free.priority FROM free
     WHERE embedding.model = %s AND embedding.passage = free.passage
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Prepared notes, and what was made of them for the database."""
+
+    items: Sequence[Content | Gone]
+    draft: Draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,35 +124,40 @@ async def known_hashes(
     return {(row[0], row[1]): row[2] for row in await cursor.fetchall()}
 
 
-async def write(
-    connection: AsyncConnection, worker: str, prepared: Sequence[Content | Gone], model: int | None
-) -> Written:
+async def draft(connection: AsyncConnection, prepared: Sequence[Content | Gone]) -> Batch:
+    """Make all of a batch that can be made before the writers' lock is taken."""
+    texts = {key: text for item in _changed(prepared) for key, text in item.passages.items()}
+    return Batch(prepared, await Draft.make(connection, texts))
+
+
+async def write(connection: AsyncConnection, worker: str, batch: Batch, models: Sequence[int]) -> Written:
     """Take prepared notes into the index and close their jobs, inside the caller's transaction.
 
     A job that is no longer this worker's (its lease lapsed, its folder was removed) is left out:
-    somebody else has it. `model` is the embedding model that shall make the vectors.
+    somebody else has it. `models` are the embedding models that shall make vectors of them.
     """
     await connection.execute(_BEGIN)
-    held = await _still_held(connection, worker, prepared)
-    contents = [item for item in held if isinstance(item, Content) and item.places is not None]
+    held = await _still_held(connection, worker, batch.items)
+    contents = _changed(held)
     unchanged = [item for item in held if isinstance(item, Content) and item.places is None]
     gone = [item for item in held if isinstance(item, Gone)]
 
     touched = set(await _remove(connection, [(item.job.folder, item.job.path) for item in gone]))
     await _restamp(connection, unchanged)
-    new = 0
+    new: Mapping[bytes, int] = {}
     if contents:
-        texts = {key: text for item in contents for key, text in item.passages.items()}
-        ids, fresh = await _passages(connection, texts)
-        new = len(fresh)
+        ids, new = await batch.draft.write(connection, {key for item in contents for key in item.passages})
         touched |= await _places(connection, contents, ids)
-        await _add_segment(connection, [(ids[key], texts[key]) for key in fresh])
-        if model is not None:
-            await _want_vectors(connection, model, contents, ids)
+        await _want_vectors(connection, models, contents, ids, new)
     if touched:
         await connection.execute(_ORPHAN, (sorted(touched),))
     await jobs.done(connection, worker, [item.job.id for item in held])
-    return Written(len(contents), len(gone), new, len(unchanged))
+    return Written(len(contents), len(gone), len(new), len(unchanged))
+
+
+def _changed(items: Sequence[Content | Gone]) -> list[Content]:
+    """The notes whose text is not as it is indexed."""
+    return [item for item in items if isinstance(item, Content) and item.places is not None]
 
 
 async def _still_held(
@@ -218,30 +197,6 @@ async def _restamp(connection: AsyncConnection, unchanged: Sequence[Content]) ->
         )
 
 
-async def _passages(
-    connection: AsyncConnection, texts: Mapping[bytes, PassageText]
-) -> tuple[dict[bytes, int], list[bytes]]:
-    """The id of every passage, and the hashes of those that are new to the index."""
-    wanted = await as_json({"hash": key.hex()} for key in texts)
-    cursor = await connection.execute(_KNOWN_PASSAGES, (wanted, prepare.TERMS_FORMAT))
-    rows = await every(cursor)
-    ids = {row[1]: row[0] for row in rows}
-    revived = [row[0] for row in rows if row[2]]
-    if revived:
-        await connection.execute("UPDATE passage SET orphaned_at = NULL WHERE id = ANY(%s)", (revived,))
-    fresh = [key for key in texts if key not in ids]
-    if fresh:
-        rows_of = (
-            {"hash": key.hex(), "heading": text.heading, "text": text.text, "length": text.length}
-            for key, text in ((key, texts[key]) for key in fresh)
-        )
-        cursor = await connection.execute(_INSERT_PASSAGES, (prepare.TERMS_FORMAT, await as_json(rows_of)))
-        ids.update({row[1]: row[0] for row in await every(cursor)})
-        if prepare.TERMS_FORMAT > 1:
-            await connection.execute(_INHERIT_VECTORS, ([ids[key] for key in fresh],))
-    return ids, fresh
-
-
 async def _places(
     connection: AsyncConnection, contents: Sequence[Content], ids: Mapping[bytes, int]
 ) -> set[int]:
@@ -263,74 +218,41 @@ async def _places(
         "DELETE FROM chunk WHERE file = ANY(%s) RETURNING passage", (list(files.values()),)
     )
     before = {row[0] for row in await cursor.fetchall()}
-    rows = (
-        {
-            "file": files[item.job.folder, item.job.path],
-            "position": position,
-            "line_start": place.line_start,
-            "line_end": place.line_end,
-            "passage": ids[place.passage],
-        }
-        for item in contents
-        for position, place in enumerate(item.places or ())
+    places = [item.places or () for item in contents]
+    rows = place_rows(
+        [files[item.job.folder, item.job.path] for item in contents],
+        [len(each) for each in places],
+        [(place.line_start, place.line_end, ids[place.passage]) for each in places for place in each],
     )
-    await connection.execute(_INSERT_CHUNKS, (await as_json(rows),))
+    await copy(connection, "chunk (file, position, line_start, line_end, passage)", rows)
     return before - {ids[key] for item in contents for key in item.passages}
 
 
-async def _add_segment(connection: AsyncConnection, passages: Sequence[tuple[int, PassageText]]) -> None:
-    # A passage without a word is in no posting: counted, it could never be taken out again.
-    passages = [(identity, text) for identity, text in passages if text.length]
-    if not passages:
-        return
-    cursor = await connection.execute(
-        "INSERT INTO segment (passages, length) VALUES (%s, %s) RETURNING id",
-        (len(passages), sum(text.length for _, text in passages)),
-    )
-    row = await cursor.fetchone()
-    if row is None:
-        raise AssertionError("INSERT … RETURNING gave no row")
-    rows = await asyncio.to_thread(posting_rows, row[0], passages)
-    async with connection.cursor().copy(
-        "COPY posting (term, segment, data) FROM STDIN (FORMAT binary)"
-    ) as copy:
-        for start in range(0, len(rows), _COPY_CHUNK):
-            await copy.write(rows[start : start + _COPY_CHUNK])
-
-
-def posting_rows(segment: int, passages: Iterable[tuple[int, PassageText]]) -> bytes:
-    """The postings of a segment in PostgreSQL's binary COPY format.
-
-    Packed here and not row by row by the driver: a first indexing writes a million rows, and the
-    event loop must not pay for them. Format: PostgreSQL documentation, COPY, "Binary Format".
-    """
-    buffers: dict[str, bytearray] = {}
-    for passage, text in sorted(passages, key=lambda pair: pair[0]):
-        length = text.length
-        for term, count in text.terms.items():
-            entry = posting(passage, length, count)
-            buffer = buffers.get(term)
-            if buffer is None:
-                buffers[term] = bytearray(entry)
-            else:
-                buffer += entry
-    parts: list[bytes | bytearray] = [b"PGCOPY\n\xff\r\n\0", struct.pack("!ii", 0, 0)]
-    middle = struct.pack("!ii", 4, segment)
-    for term, buffer in sorted(buffers.items()):
-        word = term.encode()
-        parts += (struct.pack("!hi", 3, len(word)), word, middle, struct.pack("!i", len(buffer)), buffer)
-    parts.append(struct.pack("!h", -1))
-    return b"".join(parts)
-
-
 async def _want_vectors(
-    connection: AsyncConnection, model: int, contents: Sequence[Content], ids: Mapping[bytes, int]
+    connection: AsyncConnection,
+    models: Sequence[int],
+    contents: Sequence[Content],
+    ids: Mapping[bytes, int],
+    new: Mapping[bytes, int],
 ) -> None:
-    wanted = await as_json(
-        {"passage": ids[key], "priority": item.stamp.mtime_ns} for item in contents for key in item.passages
+    priorities: dict[int, int] = {}
+    for item in contents:
+        for key in item.passages:
+            priorities[ids[key]] = max(item.stamp.mtime_ns, priorities.get(ids[key], 0))
+    # What is new has no vector yet, and needs no look; unless it took over those of an older program's.
+    fresh = set(new.values()) if prepare.TERMS_FORMAT == 1 else set()
+    first = {passage: priority for passage, priority in priorities.items() if passage in fresh}
+    others = await as_json(
+        {"passage": passage, "priority": priority}
+        for passage, priority in priorities.items()
+        if passage not in fresh
     )
-    await connection.execute(_WANT_VECTORS, (model, wanted))
-    await connection.execute(_WANT_SOONER, (wanted, model, model))
+    for model in models:
+        if first:
+            await copy(connection, "embedding (model, passage, priority)", pending_rows(model, first))
+        if len(first) < len(priorities):
+            await connection.execute(_WANT_VECTORS, (model, others))
+            await connection.execute(_WANT_SOONER, (others, model, model))
 
 
 async def forget_folder(connection: AsyncConnection, folder: FolderId) -> None:

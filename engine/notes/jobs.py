@@ -32,6 +32,9 @@ a note that is being written."""
 AHEAD = "1 minute"
 """How far ahead of the clock no stamp and no delay lies, unless the clock was set back since."""
 
+SMALLEST_SHARE, MANY_WORKERS = 32, 8
+"""Jobs taken at once however many work on a heap, and workers beyond which its end is not shared better."""
+
 KEEP_DONE = "7 days"
 """How long a done job is kept for the Jobs pane."""
 
@@ -53,16 +56,16 @@ _ENQUEUE = """
 # change nobody else may queue one.
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('noctuary:queue', 0))"
 
-# A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway. Written as
-# `folder <> ALL`, a prepared statement would expect no row where there is but one folder, and read another
-# index from end to end.
+# A path whose job is in somebody's hands is left waiting: job_processing would refuse it anyway. By NOT IN,
+# as NOT EXISTS becomes a join, which, planned when the queue was empty, compares each waiting job with each
+# in hand. Written as `folder <> ALL`, a prepared statement would expect no row where there is but one folder,
+# and read another index from end to end.
 _CLAIM = f"""
     WITH next AS (
         SELECT id FROM job
         WHERE status = 'pending' AND attempts = 0 AND NOT %(foreign)s::integer[] @> ARRAY[folder]
-            AND (not_before <= now() OR not_before > now() + interval '{AHEAD}') AND NOT EXISTS (
-            SELECT FROM job AS held
-            WHERE held.status = 'processing' AND held.folder = job.folder AND held.path = job.path)
+            AND (not_before <= now() OR not_before > now() + interval '{AHEAD}')
+            AND (folder, path) NOT IN (SELECT folder, path FROM job WHERE status = 'processing')
         ORDER BY priority DESC, id LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED
     )
@@ -76,6 +79,11 @@ _CLAIM = f"""
 _CLAIM_SUSPECT = _CLAIM.replace("attempts = 0", "attempts > 0").replace(
     "ORDER BY priority", "ORDER BY attempts, priority"
 )
+
+_SHARE = """
+    SELECT (SELECT count(DISTINCT worker) FROM job WHERE status = 'processing' AND worker <> %(worker)s),
+        (SELECT count(*) FROM (SELECT FROM job WHERE status = 'pending' LIMIT %(enough)s) AS waiting)
+"""
 
 _DONE = """
     WITH done AS (
@@ -154,8 +162,7 @@ _RETRY = """
     WITH chosen AS (
         SELECT DISTINCT ON (folder, path) id FROM job
         WHERE status = 'failed' AND (%(ids)s::bigint[] IS NULL OR id = ANY(%(ids)s))
-            AND NOT EXISTS (SELECT FROM job AS waiting WHERE waiting.status = 'pending'
-                AND waiting.folder = job.folder AND waiting.path = job.path)
+            AND (folder, path) NOT IN (SELECT folder, path FROM job WHERE status = 'pending')
         ORDER BY folder, path, id DESC
     )
     UPDATE job SET status = 'pending', attempts = 0, error = NULL, worker = NULL, finished_at = NULL,
@@ -231,6 +238,16 @@ async def enqueue(
         await connection.execute(_ONE_AT_A_TIME)
         cursor = await connection.execute(_ENQUEUE, values)
     return cursor.rowcount
+
+
+async def share(connection: AsyncConnection, worker: str, *, most: int) -> int:
+    """How many jobs this worker should take at once: `most`, or fewer towards the end of a heap that others
+    work on too, so that none of them has a batch in hand long after the rest has nothing to do.
+    """
+    cursor = await connection.execute(_SHARE, {"worker": worker, "enough": most * 2 * MANY_WORKERS})
+    row = await cursor.fetchone() or (0, 0)
+    others, waiting = row
+    return min(most, max(SMALLEST_SHARE, waiting // (2 * (others + 1)))) if others else most
 
 
 async def claim(

@@ -11,6 +11,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
 
 from engine.models.embedding.base import PullProgress as PullProgress  # noqa: PLC0414  (for the doors)
+from engine.notes.compared import Compared as Compared  # noqa: PLC0414
+from engine.notes.compared import CompareStep as CompareStep  # noqa: PLC0414
+from engine.notes.compared import Comparison as Comparison  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -320,7 +323,8 @@ class Preview:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """What a search found, best first. `notes` are sentences on what limits the answer, for example
-    that vectors are still being made or that the model does not read the query's language.
+    that vectors are still being made or that the model does not read the query's language. Without
+    `path_matches` no indexed file (in the folder, if one was named) matches the path pattern.
     """
 
     query: str
@@ -328,6 +332,7 @@ class SearchResult:
     citations: tuple[Citation, ...]
     seconds: float
     notes: tuple[str, ...] = ()
+    path_matches: bool = True
 
 
 class WatchMode(StrEnum):

@@ -48,10 +48,12 @@ _CHOOSE = """
         SET provider = EXCLUDED.provider, model = EXCLUDED.model, chosen_at = now()
 """
 
+# What came while another model was in use was never queued for this one: it waits for a vector all the same.
 _LIST = """
     SELECT model.name, model.provider, model.model, model.dimension, model.complete_at,
         count(*) FILTER (WHERE embedding.state = 'embedded'),
-        count(*) FILTER (WHERE embedding.state = 'pending'),
+        (SELECT count(*) FROM passage WHERE orphaned_at IS NULL)
+            - count(*) FILTER (WHERE embedding.state IN ('embedded', 'failed')),
         count(*) FILTER (WHERE embedding.state = 'failed'),
         model.id = %(making)s, model.id = %(answers)s
     FROM model LEFT JOIN embedding ON embedding.model = model.id

@@ -58,6 +58,11 @@ class Scope:
     places: Mapping[str, int | str | None]
     passages: NDArray[np.int32] | None
 
+    @property
+    def path_matches(self) -> bool:
+        """Whether the path pattern, if there is one, fits any indexed file."""
+        return self.places["files"] != array([])
+
 
 EVERYTHING = Scope({"root": None, "below": "", "files": None}, None)
 

@@ -7,9 +7,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.errors import ModelError, QueryError
+from engine.models.embedding.courtesy import QUESTIONS
 from engine.notes import lists
 from engine.notes.model import MOST_CITATIONS, Citation, Explanation, Mode, SearchResult
 from engine.notes.scope import Scope, Scopes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.models.embedding.base import Vectors
-    from engine.notes.embedders import Embedders, Served
+    from engine.notes.embedders import Served
 
 HARDLY = 0.5
 """How far the model reads a query (0..1) below which a search says so."""
@@ -82,12 +83,30 @@ class Meaning:
     reads: float
 
 
-class Searcher:
-    """Answers searches, by meaning with the models of `embedders`."""
+class Answering(Protocol):
+    """Which models answer by meaning: `Embedders`, or whoever wants one asked that is not in use."""
 
-    def __init__(self, database: Database, embedders: Embedders) -> None:
+    @property
+    def serving(self) -> Served | None:
+        """The one that answers now."""
+
+    def answering(self) -> Sequence[Served]:
+        """Those to ask for a question's vector, until one gives it."""
+
+    def absence(self) -> ModelError:
+        """Why there is none to ask."""
+
+
+class Searcher:
+    """Answers searches, by meaning with the models of `embedders`.
+
+    With `strict` a search by words and meaning fails, too, when no model answers: it is a measurement then.
+    """
+
+    def __init__(self, database: Database, embedders: Answering, *, strict: bool = False) -> None:
         self._database = database
         self._embedders = embedders
+        self._strict = strict
         self._scopes = Scopes()
         self._waiting = Tally(self._count_waiting)
 
@@ -110,7 +129,7 @@ class Searcher:
 
         Raises:
             QueryError: k or the distance is out of bounds, or a filter cannot be read.
-            ModelError: the mode is vector and the model does not answer.
+            ModelError: the mode is vector (or the searcher strict) and the model does not answer.
         """
         start = time.perf_counter()
         _check(asked)
@@ -118,13 +137,18 @@ class Searcher:
         query = parse_query(text)
         if query.empty:  # bare signs ask for nothing, though some passage is always nearest to them
             return SearchResult(asked.query, asked.mode, (), time.perf_counter() - start)
-        meaning, notes = await self._query_vector(asked.mode, text)
-        async with self._database.transaction() as connection:
-            citations = await self._answer(connection, asked, query, meaning, notes)
-            if meaning is not None:
-                waiting = await self._waiting.get(connection, exact=False)
-                notes += limits(asked.mode, text, waiting, meaning.reads)
-        return SearchResult(asked.query, asked.mode, citations, time.perf_counter() - start, tuple(notes))
+        with QUESTIONS.asked():
+            meaning, notes = await self._query_vector(asked.mode, text)
+            async with self._database.transaction() as connection:
+                scope = await self._scopes.resolve(
+                    connection, folder=asked.folder, path_glob=asked.path_glob, heading=asked.heading
+                )
+                citations = await self._answer(connection, asked, query, meaning, notes, scope=scope)
+                if meaning is not None and scope.path_matches:
+                    waiting = await self._waiting.get(connection, exact=False)
+                    notes += limits(asked.mode, text, waiting, meaning.reads)
+        seconds = time.perf_counter() - start
+        return SearchResult(asked.query, asked.mode, citations, seconds, tuple(notes), scope.path_matches)
 
     async def _query_vector(self, mode: Mode, text: str) -> tuple[Meaning | None, list[str]]:
         """What the query means, or None with the sentence that says why that is not known."""
@@ -139,7 +163,7 @@ class Searcher:
             else:
                 return Meaning(vector, served, served.embedder.reads(text)), []
         fault = fault or self._embedders.absence()
-        if mode is Mode.VECTOR:
+        if mode is Mode.VECTOR or self._strict:
             raise fault
         return None, [f"Searched by keyword alone: {fault}"]
 
@@ -150,10 +174,9 @@ class Searcher:
         query: Query,
         meaning: Meaning | None,
         notes: list[str],
+        *,
+        scope: Scope,
     ) -> tuple[Citation, ...]:
-        scope = await self._scopes.resolve(
-            connection, folder=asked.folder, path_glob=asked.path_glob, heading=asked.heading
-        )
         only = scope.passages
         if query.phrases:
             only, complete = await lists.holding(connection, query, only)

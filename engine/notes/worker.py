@@ -30,9 +30,12 @@ BATCH = 256
 """Jobs a transaction: large enough that postings pack well, small enough that a save during a first
 indexing waits less than a second for its turn."""
 
-ANALYSE_FIRST, ANALYSE_IDLE = 500, 100
-"""Files written after which the planner's statistics are refreshed: while there is more to do (then after
-twice as many, and so on), and when the queue is empty."""
+ANALYSE_BUSY, ANALYSE_IDLE = 500, 100
+"""Files this worker wrote after which it looks whether the planner's statistics hold still: while there is
+more to do, and when the queue is empty."""
+
+GROWN_BUSY, GROWN_IDLE = 2.0, 1.2
+"""How much the index may grow or shrink, all workers together, before they do not."""
 
 UNREADY_DELAY = 0.5
 """Seconds until a note that was being written is looked at again: doubled each time."""
@@ -53,6 +56,17 @@ _NEXT_CHANCE = """
         (SELECT min(lease_until) FROM job WHERE status = 'processing')) - now())
 """
 
+# Whether the index has another size than when it was analysed last, and nobody else sees to it now.
+_GROWN = """
+    WITH size AS (
+        SELECT greatest(1, (SELECT count(*) FROM file)) AS now,
+            (SELECT greatest(1, reltuples) FROM pg_class WHERE oid = 'file'::regclass) AS before
+    )
+    SELECT greatest(now / before, before / now) >= %(most)s
+        AND pg_try_advisory_xact_lock(hashtextextended('noctuary:statistics', 0))
+    FROM size
+"""
+
 _log = logging.getLogger("noctuary.worker")
 
 
@@ -62,7 +76,7 @@ def worker_name() -> str:
 
 
 class Worker:
-    """Runs jobs until it is cancelled. `model` gives the id of the embedding model in use, `foreign` the
+    """Runs jobs until it is cancelled. `models` gives the ids of the embedding models in use, `foreign` the
     folders whose jobs are left to another machine.
     """
 
@@ -71,18 +85,18 @@ class Worker:
         database: Database,
         *,
         lease: float,
-        model: Callable[[], int | None],
+        models: Callable[[], Sequence[int]],
         foreign: Callable[[], Sequence[FolderId]] = tuple,
     ) -> None:
         self.name = worker_name()
         self._database = database
         self._lease = lease
-        self._model = model
+        self._models = models
         self._foreign = foreign
         self._wake = asyncio.Event()
         self._held: set[JobId] = set()
         self._unready: dict[tuple[int, str], int] = {}
-        self._written, self._analyse_at = 0, ANALYSE_FIRST
+        self._written = 0
         self._handover: asyncio.Queue[list[Prepared]] = asyncio.Queue(maxsize=1)
 
     def wake(self) -> None:
@@ -118,6 +132,7 @@ class Worker:
         finally:
             running.cancel()
             await asyncio.wait({running})
+        await self._refresh_statistics()  # it may have been cancelled on its way there
 
     async def _unfinished(self) -> bool:
         async with self._database.connection() as connection:
@@ -158,7 +173,7 @@ class Worker:
             claimed = await jobs.claim(
                 connection,
                 self.name,
-                limit=BATCH,
+                limit=await jobs.share(connection, self.name, most=BATCH),
                 lease=self._lease,
                 foreign=self._foreign(),
                 idle=not self._held,
@@ -191,13 +206,15 @@ class Worker:
             self.wake()  # a path that was held may wait again
 
     async def _refresh_statistics(self) -> None:
-        """Have the tables analysed at doubling distances, and when a heap of work is done."""
+        """Have the tables analysed at doubling sizes and after a heap of work, once for all workers."""
         idle = self._handover.empty() and not self._held
-        if self._written >= self._analyse_at or (idle and self._written >= ANALYSE_IDLE):
-            async with self._database.connection() as connection:
+        if self._written < (ANALYSE_IDLE if idle else ANALYSE_BUSY):
+            return
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(_GROWN, {"most": GROWN_IDLE if idle else GROWN_BUSY})
+            if await cursor.fetchone() == (True,):
                 await connection.execute("SELECT refresh_statistics()")
-            self._written = 0
-            self._analyse_at *= 2
+        self._written = 0
 
     async def _settle(self, batch: Sequence[Prepared]) -> None:
         faulty = [item for item in batch if isinstance(item, Faulty)]
@@ -260,8 +277,10 @@ class Worker:
         if not batch:
             return
         try:
+            async with self._database.connection() as connection:
+                drafted = await index.draft(connection, batch)
             async with self._database.transaction() as connection:
-                written = await index.write(connection, self.name, batch, self._model())
+                written = await index.write(connection, self.name, drafted, self._models())
         except DatabaseError as error:
             if isinstance(error, OperationalError) and not isinstance(error, ProgramLimitExceeded):
                 raise  # the server went away or is out of room: nothing to do with these notes

@@ -6,7 +6,6 @@ with the inverse document frequency of Lucene, which is never negative. Pure num
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,6 @@ _FIELDS = {"passage": "i", "length": "H", "tf": "B"}
 """One posting of a term, 7 bytes: the passage, its length in terms, how often the term stands in it."""
 
 POSTING = np.dtype([(name, f"<{code}") for name, code in _FIELDS.items()])
-_pack = struct.Struct(f"<{''.join(_FIELDS.values())}").pack
 _LONGEST, _MOST = np.iinfo(POSTING["length"]).max, np.iinfo(POSTING["tf"]).max
 
 _SPREAD = 16
@@ -57,9 +55,15 @@ _SMALL = 1 << 16
 """Ids that an array may always span."""
 
 
-def posting(passage: int, length: int, frequency: int) -> bytes:
-    """One posting as it is stored. A length or frequency beyond its field is cut to it."""
-    return _pack(passage, min(length, _LONGEST), min(frequency, _MOST))
+def postings(
+    passages: NDArray[np.integer] | int, lengths: NDArray[np.integer], frequencies: NDArray[np.integer]
+) -> NDArray[np.void]:
+    """Postings as they are stored. A length or frequency beyond its field is cut to it."""
+    made = np.empty(len(lengths), dtype=POSTING)
+    made["passage"] = passages
+    made["length"] = np.minimum(lengths, _LONGEST)
+    made["tf"] = np.minimum(frequencies, _MOST)
+    return made
 
 
 @dataclass(frozen=True, slots=True)

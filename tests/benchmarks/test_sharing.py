@@ -17,6 +17,7 @@ import pytest
 from figures import Figure, fresh, percentile, show
 
 from engine import Engine
+from engine.models.embedding.courtesy import QUIET
 from engine.notes.embedders import EMBEDDER
 from engine.notes.model import Mode
 from engine.settings import Settings
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.benchmark
 
 ROOT = Path(__file__).parents[2]
 FILES, BURST, SEARCHES = 4_000, 2_000, 100
+ALONE, APART = 60, 2 * QUIET
 
 
 @contextmanager
@@ -64,8 +66,10 @@ def some(notes: Path, into: Path, count: int) -> Path:
     return into
 
 
-async def drained(base: Path, notes: Path, workers: int) -> float:
-    """Seconds in which so many worker processes index a queue of notes; they run before it is filled."""
+async def drained(base: Path, notes: Path, workers: int) -> tuple[float, float]:
+    """Seconds in which so many worker processes index a queue of notes for the first time, and in which they
+    chunk the same notes again, as after an update of the program; they run before it is filled.
+    """
     environment = fresh(base)
     base.mkdir(exist_ok=True)
     engine = await Engine.open(Settings.load(environment, cwd=base), application="benchmark")
@@ -81,31 +85,49 @@ async def drained(base: Path, notes: Path, workers: int) -> float:
                     row = await cursor.fetchone()
                 return row is not None and row[0] >= workers + 1
 
-            async def done() -> bool:
-                counts = await engine.notes.job_counts()
-                return counts.done > 0 and not counts.pending and not counts.processing
+            async def done() -> bool:  # asked often, so it costs the workers next to nothing
+                async with engine.database.connection() as connection:
+                    cursor = await connection.execute(
+                        "SELECT FROM job WHERE status = 'pending' UNION ALL"
+                        " SELECT FROM job WHERE status = 'processing' LIMIT 1"
+                    )
+                    return await cursor.fetchone() is None
+
+            async def worked_off() -> float:
+                start = time.perf_counter()
+                await engine.notes.index_all()
+                await until(done)
+                return time.perf_counter() - start
 
             await until(ready)
-            start = time.perf_counter()
-            await engine.notes.index_all()
-            await until(done)
-            return time.perf_counter() - start
+            first = await worked_off()
+            async with engine.database.connection() as connection:
+                await connection.execute("UPDATE file SET format = 0")  # an older program chunked them
+            return first, await worked_off()
     finally:
         await engine.close()
 
 
 async def test_three_workers(installation: Installation, tmp_path: Path) -> None:
+    """All on the same cores: the database too, which has half as much to do as they in a first indexing."""
     notes = some(installation.notes, tmp_path / "notes", FILES)
-    one = await drained(tmp_path / "one", notes, 1)
-    three = await drained(tmp_path / "three", notes, 3)
+    first_of_one, again_of_one = await drained(tmp_path / "one", notes, 1)
+    first_of_three, again_of_three = await drained(tmp_path / "three", notes, 3)
     show(
         Figure(
-            f"{FILES:,} notes chunked and indexed by three workers",
-            f"{three:.1f} s = {one / three:.2f} times as fast",
-            f"one worker {one:.1f} s",
+            f"{FILES:,} notes chunked by three workers",
+            f"{again_of_three:.1f} s = {again_of_one / again_of_three:.2f} times as fast",
+            f"one worker {again_of_one:.1f} s",
             "≥ 1.6 times",
-            one / three >= 1.6,
-        )
+            again_of_one / again_of_three >= 1.6,
+        ),
+        Figure(
+            f"{FILES:,} notes indexed for the first time by three workers",
+            f"{first_of_three:.1f} s = {first_of_one / first_of_three:.2f} times as fast",
+            f"one worker {first_of_one:.1f} s",
+            "≥ 1.25 times",
+            first_of_one / first_of_three >= 1.25,
+        ),
     )
 
 
@@ -178,9 +200,10 @@ async def test_searches_during_a_change_of_model(indexed: Installation, tmp_path
     try:
         queries = random.Random(6).sample(WORDS, len(WORDS))
 
-        async def waits() -> list[float]:
+        async def waits(searches: int = SEARCHES, pause: float = 0.0) -> list[float]:
             taken = []
-            for number in range(SEARCHES):
+            for number in range(searches):
+                await asyncio.sleep(pause)
                 words = [queries[(number + each) % len(queries)] for each in range(1 + number % 4)]
                 start = time.perf_counter()
                 await engine.notes.search(" ".join(words))
@@ -192,12 +215,14 @@ async def test_searches_during_a_change_of_model(indexed: Installation, tmp_path
         await engine.notes._services.stop(EMBEDDER)  # as if it had come to the end
         await waits()
         before = percentile(await waits(), 0.95)
+        before_alone = percentile(await waits(ALONE, APART), 0.95)
         engine.notes._services.start(EMBEDDER, engine.notes.embedders.run)
         async with engine.database.connection() as connection:
             await connection.execute("UPDATE model SET complete_at = now()")
         await engine.notes.embedders.choose("multilingual", None)
         await until(lambda: embedded(engine, 8))
         during = percentile(await waits(), 0.95)
+        during_alone = percentile(await waits(ALONE, APART), 0.95)
         serving = engine.notes.embedders.serving
         assert serving is not None
         assert serving.name == "all-MiniLM-L6-v2-int8"
@@ -210,7 +235,14 @@ async def test_searches_during_a_change_of_model(indexed: Installation, tmp_path
             f"before, at rest {before * 1000:.0f} ms",
             "≤ 1.5 ×",
             during <= 1.5 * before,
-        )
+        ),
+        Figure(
+            f"the same, one every {APART:g} s, each in the midst of the embedding: p95",
+            f"{during_alone * 1000:.0f} ms = {during_alone / before_alone:.2f} ×",
+            f"before, at rest {before_alone * 1000:.0f} ms",
+            "≤ 1.5 ×",
+            during_alone <= 1.5 * before_alone,
+        ),
     )
 
 

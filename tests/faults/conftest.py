@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults.nursery import Nursery
-from tests.integration.conftest import embedder, live, model, vault  # noqa: F401 - fixtures
+from tests.integration.conftest import embedder, installation, live, model, vault  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -9,15 +9,18 @@ import pytest
 
 from engine.database import opening
 from engine.database.embedded import tuning
+from engine.doors import exits
 from tests.faults.mounts import may_mount, mounted  # noqa: F401 - a fixture
 from tests.faults.test_server_death import AGAIN_WITHIN, opened
 from tests.faults.truth import settle
+from tests.integration.doctoring import Doctor
 from tests.support import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from engine import Engine
+    from tests.integration.line import Line
 
 SIZE = 160
 TEXT = "\n\n".join(
@@ -65,6 +68,32 @@ async def test_a_full_disk_is_told_and_indexing_goes_on_when_there_is_room(
             assert await vault.failures() == {}, "no note is to blame for a full disk"
             assert await vault.found("number399") == ["3/399.md"]
             await eventually(lambda: not engine.faults)
+
+
+@pytest.mark.usefixtures("may_mount")
+def test_the_doctor_names_a_full_disk_and_makes_no_room_by_itself(
+    installation: Line, environment: dict[str, str], tmp_path: Path
+) -> None:
+    disk = tmp_path / "xdg" / "data"
+    with mounted(disk, "-t", "tmpfs", "-o", f"size={SIZE}m", "tmpfs"):
+        installation.index()
+        doctor = Doctor(installation, environment, disk / "noctuary")
+        doctor.well()
+        ballast = fill(disk)
+        before = set(doctor.content())
+        for arguments in ((), ("--fix",)):
+            said = installation("doctor", "--json", *arguments)
+            assert said.status == exits.ERROR
+            failed = {check["name"]: check for check in said.json["checks"] if check["state"] == "fail"}
+            assert set(failed) == {"data folder", "database"}
+            assert f"The disk of {disk / 'noctuary'} is full" in failed["data folder"]["sentence"]
+            assert "No space left" in failed["database"]["sentence"]
+            assert failed["data folder"]["remedy"].startswith("Free some space.")
+            assert bool(failed["data folder"]["left"]) is bool(arguments)
+            assert set(doctor.content()) >= before
+        ballast.unlink()
+        doctor()
+        doctor.well()
 
 
 def _told(engine: Engine) -> str:

@@ -48,7 +48,7 @@ async def test_a_note_that_kills_its_worker_fails_at_the_third_time_and_takes_no
 
 async def test_a_server_that_forgot_that_jobs_were_done_has_them_done_again_at_once(vault: Vault) -> None:
     """Indexing does not wait for the platter: a crash of the server undoes the last moments of it."""
-    worker = Worker(vault.database, lease=3600, model=vault.notes._model)
+    worker = Worker(vault.database, lease=3600, models=vault.notes.embedders.models)
     running = asyncio.create_task(worker.run())
     for number in range(5):
         vault.write(f"{number}.md", f"word{number}\n")
@@ -69,7 +69,7 @@ async def test_a_server_that_forgot_that_jobs_were_done_has_them_done_again_at_o
 
 async def test_a_worker_that_was_stopped_without_the_database_takes_up_its_jobs_at_once(vault: Vault) -> None:
     """It could not give them back, and its lease has long to run."""
-    worker = Worker(vault.database, lease=3600, model=vault.notes._model)
+    worker = Worker(vault.database, lease=3600, models=vault.notes.embedders.models)
     for number in range(5):
         vault.write(f"{number}.md", f"word{number}\n")
     await vault.notes.index_all()

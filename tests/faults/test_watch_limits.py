@@ -89,11 +89,11 @@ async def test_a_listener_that_cannot_be_started_is_replaced_by_polling(
 
 
 @pytest.mark.skipif(not QUEUE.exists(), reason="the kernel's queue of events is Linux's")
-async def test_events_beyond_the_kernels_queue_are_made_up_for_by_the_next_survey(vault: Vault) -> None:
+async def test_events_beyond_the_kernels_queue_are_made_up_for_by_a_survey(vault: Vault) -> None:
     """A listener that does not run while more happens than the kernel remembers: few names, many events."""
     vault.write("a.md", "a\n")
     vault.write("b.md", "b\n")
-    async with watched(vault, reconcile_interval=5.0) as held:
+    async with watched(vault) as held:
         first = held.state.beat
         await eventually(lambda: held.state.beat != first)  # its watches stand
         await held.agrees()

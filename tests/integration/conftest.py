@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 
+from engine.database import Database
 from engine.notes import Notes
 from engine.notes.model import WatchMode
 from engine.services import Services
+from engine.settings import Settings
 from tests.integration import bulk
+from tests.integration.database_processes import User, servers
 from tests.integration.line import NOTES, Line
 from tests.integration.shell import ROOT, Shell
 from tests.integration.vault import AttentiveEmbedder, Vault
 from tests.integration.watching import watched
+from tests.scripted_ollama import ScriptedOllama, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
 
-    from engine.database import Database
-    from engine.settings import Settings
     from tests.conftest import Server
     from tests.integration.watching import Watched
 
@@ -58,6 +61,35 @@ async def vault(
 
 
 @pytest.fixture
+async def ollama() -> AsyncIterator[ScriptedOllama]:
+    """A scripted server of embedding models in the test's own loop."""
+    async with ScriptedOllama() as server:
+        yield server
+
+
+@pytest.fixture
+async def birds(vault: Vault) -> Vault:
+    """Three notes with vectors of the bundled model."""
+    for name, text in {
+        "owls": "Owls hunt at night.",
+        "larks": "Larks sing.",
+        "swifts": "Swifts fly.",
+    }.items():
+        vault.write(f"{name}.md", f"{text}\n")
+    await vault.index(embed=True)
+    await vault.notes.embedders.refresh()
+    return vault
+
+
+@pytest.fixture
+def ollama_beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
+    """A scripted server in a thread of its own, named by the environment."""
+    with in_thread(ScriptedOllama()) as server:
+        monkeypatch.setenv("OLLAMA_URL", server.url)
+        yield server
+
+
+@pytest.fixture
 async def live(vault: Vault) -> AsyncIterator[Watched]:
     """A watched vault with one note in it, on events."""
     vault.write("first.md", "the first note\n")
@@ -83,17 +115,17 @@ async def bulk_connection(bulk_url: str) -> AsyncIterator[psycopg.AsyncConnectio
 
 
 @pytest.fixture
-def noctuary(
+def installation(
     environment: dict[str, str],
-    database_url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Line:
-    """The commands, with three notes in a folder that is not indexed yet."""
+    """The commands in an installation that has no database yet, with three notes that are not indexed."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("NOCTUARY_DATABASE_URL", database_url)
+    for name in ("DATABASE_URL", "NOCTUARY_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
@@ -101,6 +133,60 @@ def noctuary(
     for path, text in NOTES.items():
         line.write(path, text)
     return line
+
+
+@pytest.fixture
+def noctuary(installation: Line, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Line:
+    """The same on a fresh database of the session's server."""
+    monkeypatch.setenv("NOCTUARY_DATABASE_URL", database_url)
+    return installation
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder as a first start leaves it, stopped; tests work on copies of it."""
+    data = tmp_path_factory.mktemp("made")
+    settings = Settings.load({"XDG_DATA_HOME": str(data)}, cwd=data)
+
+    async def make() -> None:
+        await (await Database.open(settings, application="tests")).close()
+
+    asyncio.run(make())
+    return settings.paths.data
+
+
+@pytest.fixture
+def data(environment: dict[str, str]) -> Iterator[Path]:
+    """The data folder of this test's installation. No server may be left in it."""
+    folder = Path(environment["XDG_DATA_HOME"]) / "noctuary"
+    yield folder
+    left = servers(folder)
+    for process in left:
+        process.kill()
+    assert not left
+
+
+@pytest.fixture
+def installed(made: Path, data: Path) -> Path:
+    """The same, with a database in it."""
+    shutil.copytree(made, data)
+    return data
+
+
+@pytest.fixture
+def own(environment: dict[str, str], tmp_path: Path) -> Settings:
+    """Settings of this test's installation with its embedded server."""
+    return Settings.load(environment, cwd=tmp_path)
+
+
+@pytest.fixture
+async def users(environment: dict[str, str]) -> AsyncIterator[list[User]]:
+    """Processes that the test started; the living are killed when it is over."""
+    started: list[User] = []
+    yield started
+    for user in started:
+        if user.process.returncode is None:
+            await user.kill()
 
 
 @pytest.fixture

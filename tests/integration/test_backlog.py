@@ -9,6 +9,8 @@ import pytest
 
 from engine.errors import ModelError
 from engine.inbox import Inbox
+from engine.models.embedding import courtesy
+from engine.models.embedding.courtesy import QUESTIONS
 from engine.notes import backlog
 from engine.notes.backlog import Backlog
 from engine.notes.model import DriftCause, Mode
@@ -41,6 +43,23 @@ async def using(vault: Vault, embedder: AttentiveEmbedder) -> Backlog:
     made = Backlog(vault.database, embedder)
     await made.register()
     return made
+
+
+class Polite(AttentiveEmbedder):
+    """The real model, which remembers whether it was asked to let questions go first, and was told of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patient: list[bool] = []
+        self.pauses: list[float] = []
+
+    async def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.patient.append(courtesy._patient.get())
+        return await super().passages(texts)
+
+    async def query(self, text: str) -> NDArray[np.float32]:
+        self.pauses.append(QUESTIONS.pause())
+        return await super().query(text)
 
 
 async def states(vault: Vault) -> dict[str, int]:
@@ -264,3 +283,22 @@ async def test_progress_and_the_time_left(
     async with vault.database.connection() as connection:
         progress = await vectors.progress(connection)
     assert (progress.pending, progress.rate, progress.seconds_left) == (0, 0, None)
+
+
+async def test_the_backlog_lets_questions_go_first(vault: Vault) -> None:
+    polite = Polite()
+    vectors = await using(vault, polite)
+    await vault.save("a.md", "owls\n")
+    await vectors.fill()
+    await vectors.run_until_idle()
+    assert polite.patient == [True]
+
+
+async def test_a_search_is_a_question(vault: Vault) -> None:
+    polite = Polite()
+    await vault.notes.embedders.change(polite)
+    await vault.notes.embedders.settle()
+    await vault.save("a.md", "owls\n")
+    await vault.notes.search("owls")
+    assert polite.pauses
+    assert all(polite.pauses)

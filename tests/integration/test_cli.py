@@ -33,10 +33,25 @@ def test_nothing_found_is_said_and_is_status_1(noctuary: Line) -> None:
     assert (found.status, found.json) == (exits.FOUND_NOTHING, {"citations": []})
 
 
+def test_a_path_that_no_file_has_is_said(noctuary: Line) -> None:
+    noctuary.index()
+    found = noctuary.search("heron", "--path", "wrok/\n*")
+    assert (found.status, found.out) == (exits.FOUND_NOTHING, "No evidence found for that query.\n")
+    assert found.err.startswith(r"No indexed file matches --path 'wrok/\n*'. The pattern is of paths within")
+    found = noctuary.search("heron", "--path", "log.md", "--folder", str(noctuary.notes / "work"))
+    assert found.err.startswith(f"No indexed file in {noctuary.notes / 'work'} matches --path 'log.md'.")
+    found = noctuary.search("heron", "--path", "wrok/*", "--json")
+    assert (found.status, found.json) == (exits.FOUND_NOTHING, {"citations": [], "path_matches": False})
+    found = noctuary.search("zebra", "--path", "work/*", "--json")
+    assert (found.status, found.json) == (exits.FOUND_NOTHING, {"citations": [], "path_matches": True})
+    assert found.err == ""
+
+
 def test_without_any_folder_search_says_what_to_do(noctuary: Line) -> None:
-    found = noctuary.search("heron")
-    assert found.status == exits.FOUND_NOTHING
-    assert "noctuary index FOLDER" in found.err
+    for options in ([], ["--path", "work/*"]):
+        found = noctuary.search("heron", *options)
+        assert found.status == exits.FOUND_NOTHING
+        assert found.err == "No folder of notes yet. `noctuary index FOLDER` reads one.\n"
 
 
 def test_search_options_reach_the_engine(noctuary: Line) -> None:

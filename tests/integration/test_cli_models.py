@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from typing import TYPE_CHECKING
 
-import pytest
-
 from engine.doors import exits
-from tests.scripted_ollama import Answer, ScriptedOllama
+from tests.scripted_ollama import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.integration.line import Line
+    from tests.scripted_ollama import ScriptedOllama
 
 BUNDLED_ID = "all-MiniLM-L6-v2-int8"
 
 
-@pytest.fixture
-def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
-    """A scripted server in a thread of its own, named by the environment."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def made() -> ScriptedOllama:
-        server = ScriptedOllama()
-        await server.start()
-        return server
-
-    server = asyncio.run_coroutine_threadsafe(made(), loop).result(10)
-    monkeypatch.setenv("OLLAMA_URL", server.url)
-    yield server
-    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
-    loop.close()
-
-
 def test_a_model_is_listed_tried_changed_taken_back_and_forgotten(
-    noctuary: Line, ollama: ScriptedOllama
+    noctuary: Line, ollama_beside: ScriptedOllama
 ) -> None:
     noctuary.index()
     (row,) = noctuary("models", "--json").json["models"]
@@ -65,7 +39,9 @@ def test_a_model_is_listed_tried_changed_taken_back_and_forgotten(
     assert [row["name"] for row in noctuary("models", "--json").json["models"]] == [BUNDLED_ID]
 
 
-def test_what_is_not_there_is_an_error_that_says_what_to_do(noctuary: Line, ollama: ScriptedOllama) -> None:
+def test_what_is_not_there_is_an_error_that_says_what_to_do(
+    noctuary: Line, ollama_beside: ScriptedOllama
+) -> None:
     for arguments, said in (
         (("use", "cloud"), "Set it to one of: bundled, ollama"),
         (("use", "bundled/bert"), "the bundled embedder is 'all-MiniLM-L6-v2'"),
@@ -79,13 +55,13 @@ def test_what_is_not_there_is_an_error_that_says_what_to_do(noctuary: Line, olla
         assert outcome.out == ""
 
 
-def test_a_model_is_pulled(noctuary: Line, ollama: ScriptedOllama) -> None:
-    ollama.answers["/api/pull"] = lambda asked: Answer({"status": "success"})
+def test_a_model_is_pulled(noctuary: Line, ollama_beside: ScriptedOllama) -> None:
+    ollama_beside.answers["/api/pull"] = lambda asked: Answer({"status": "success"})
     pulled = noctuary("models", "pull", "nomic-embed-text")
     assert pulled.status == exits.DONE
     assert "`noctuary models use ollama/nomic-embed-text` changes to it" in pulled.out
     assert "success" in pulled.err
-    ollama.answers["/api/pull"] = lambda asked: Answer({"error": "no such model"}, 404)
+    ollama_beside.answers["/api/pull"] = lambda asked: Answer({"error": "no such model"}, 404)
     failed = noctuary("models", "pull", "nonesuch")
     assert (failed.status, failed.out) == (exits.ERROR, "")
     assert "no such model" in failed.err

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -20,59 +19,9 @@ from engine.settings import Settings
 from tests.integration.database_processes import User, first_process, modes, servers
 from tests.support import eventually
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
 NOBODY = 65534
 COUNT_ROWS = "SELECT count(*) FROM noctuary.migration"
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder as a first start leaves it, stopped; tests work on copies of it."""
-    data = tmp_path_factory.mktemp("made")
-    settings = Settings.load({"XDG_DATA_HOME": str(data)}, cwd=data)
-
-    async def make() -> None:
-        await (await Database.open(settings, application="tests")).close()
-
-    asyncio.run(make())
-    return settings.paths.data
-
-
-@pytest.fixture
-def data(environment: dict[str, str]) -> Iterator[Path]:
-    """The data folder of this test's installation. No server may be left in it."""
-    folder = Path(environment["XDG_DATA_HOME"]) / "noctuary"
-    yield folder
-    left = servers(folder)
-    for process in left:
-        process.kill()
-    assert not left
-
-
-@pytest.fixture
-def installed(made: Path, data: Path) -> Path:
-    """The same, with a database in it."""
-    shutil.copytree(made, data)
-    return data
-
-
-@pytest.fixture
-def own(environment: dict[str, str], tmp_path: Path) -> Settings:
-    """Settings of this test's installation with its embedded server."""
-    return Settings.load(environment, cwd=tmp_path)
-
-
-@pytest.fixture
-async def users(environment: dict[str, str]) -> AsyncIterator[list[User]]:
-    """Processes that the test started; the living are killed when it is over."""
-    started: list[User] = []
-    yield started
-    for user in started:
-        if user.process.returncode is None:
-            await user.kill()
 
 
 async def value(database: Database, statement: str) -> object:
@@ -293,8 +242,29 @@ async def test_data_of_another_version_is_refused(own: Settings, data: Path) -> 
 async def test_a_first_start_that_was_interrupted_begins_anew(own: Settings, data: Path) -> None:
     (data / "postgres.new" / "base").mkdir(parents=True)
     database = await Database.open(own, application="tests")
-    assert not (data / "postgres.new").exists()
     await database.close()
+    assert not (data / "postgres.new").exists()
+    assert (data / "postgres.new.stale" / "base").is_dir(), "what this start did not make, it does not remove"
+
+
+async def test_a_data_folder_open_to_others_is_refused_and_stays_so(own: Settings, installed: Path) -> None:
+    (installed / "postgres").chmod(0o755)
+    with pytest.raises(DatabaseRefused, match=r"permissions .* are 0755") as caught:
+        await Database.open(own, application="tests")
+    assert "--fix" in caught.value.remedy
+    assert (installed / "postgres").stat().st_mode & 0o777 == 0o755
+
+
+async def test_a_data_folder_that_its_group_may_read_will_do(own: Settings, installed: Path) -> None:
+    (installed / "postgres").chmod(0o750)
+    await (await Database.open(own, application="tests")).close()
+
+
+async def test_a_file_of_the_version_that_names_none_is_told_as_damaged(own: Settings, data: Path) -> None:
+    (data / "postgres").mkdir(parents=True)
+    (data / "postgres" / "PG_VERSION").write_bytes(b"\xff\x00")
+    with pytest.raises(DatabaseRefused, match=r"PG_VERSION .* is damaged"):
+        await Database.open(own, application="tests")
 
 
 async def test_a_server_that_cannot_start_says_why(own: Settings, installed: Path) -> None:

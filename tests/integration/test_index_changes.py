@@ -155,8 +155,10 @@ async def test_an_older_reading_never_overwrites_a_newer_one(vault: Vault) -> No
     assert await vault.claim("quick") == [], "nobody else may have the path meanwhile"
     await vault.lapse()  # the slow worker is taken for dead; another does the job
     await vault.notes.work_until_idle(embed=False)
+    async with vault.database.connection() as connection:
+        batch = await index.draft(connection, read)
     async with vault.database.transaction() as connection:
-        written = await index.write(connection, "slow", read, None)
+        written = await index.write(connection, "slow", batch, ())
     assert written.files == 0
     assert await vault.in_index() == vault.on_disk()
     assert await vault.found("second") == ["a.md"]

@@ -215,6 +215,6 @@ async def test_the_worker_reports_what_it_did_and_goes_on_after_a_fault(
     vault.write("good.md", "Owls hunt.\n")
     await vault.notes.index_all()
     with caplog.at_level("INFO", "noctuary.worker"):
-        await Worker(vault.database, lease=60, model=lambda: None).run_until_idle()
+        await Worker(vault.database, lease=60, models=tuple).run_until_idle()
     assert "indexed 1, unchanged 0, deleted 0, new passages 1" in caplog.text
     assert f"{vault.root}/bad.md" in caplog.text

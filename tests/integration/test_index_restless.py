@@ -141,9 +141,9 @@ async def test_a_batch_ends_when_it_holds_enough_text(vault: Vault, monkeypatch:
     sizes: list[int] = []
     real = index.write
 
-    async def counted(connection: Any, name: str, batch: Any, model: int | None) -> index.Written:
-        sizes.append(len(batch))
-        return await real(connection, name, batch, model)
+    async def counted(connection: Any, name: str, batch: Any, models: Any) -> index.Written:
+        sizes.append(len(batch.items))
+        return await real(connection, name, batch, models)
 
     monkeypatch.setattr(index, "write", counted)
     await vault.index()

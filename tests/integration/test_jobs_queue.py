@@ -227,3 +227,36 @@ async def _fail(vault: Vault, path: str, error: str) -> None:
     (claimed,) = await vault.claim("w")
     async with vault.database.connection() as connection:
         await jobs.fail(connection, "w", claimed.id, error)
+
+
+HEAP, IN_HAND = 1500, 200
+
+
+async def _looked_at(vault: Vault, statement: str, values: object) -> float:
+    """Rows that the parts of a statement yield or refuse, as PostgreSQL counts them."""
+    async with vault.database.transaction() as connection:
+        explain = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}"
+        cursor = await connection.execute(explain.encode(), values)
+        (answer,) = await cursor.fetchall()
+    total, left = 0.0, [answer[0][0]["Plan"]]
+    while left:
+        node = left.pop()
+        refused = sum(count for name, count in node.items() if name.startswith("Rows Removed"))
+        total += (node["Actual Rows"] + refused) * node["Actual Loops"]
+        left += node.get("Plans", ())
+    return total
+
+
+async def test_a_heap_that_comes_to_an_empty_queue_is_claimed_path_by_path(vault: Vault) -> None:
+    """The planner believes the queue as empty as it was; a join would compare everything with everything."""
+    paths = [f"{number}.md" for number in range(HEAP + IN_HAND)]
+    await vault.enqueue(*paths)
+    await vault.rows("UPDATE job SET status = 'done', finished_at = now()")
+    await vault.rows("SELECT refresh_statistics()")
+    await vault.enqueue(*paths[:IN_HAND])
+    assert len(await vault.claim("other", limit=IN_HAND)) == IN_HAND
+    await vault.enqueue(*paths)
+    claim = {"limit": 100, "worker": "w", "lease": 60, "foreign": []}
+    assert await _looked_at(vault, jobs._CLAIM, claim) < 20 * HEAP
+    await vault.rows("UPDATE job SET status = 'failed' WHERE status = 'processing'")
+    assert await _looked_at(vault, jobs._RETRY, {"ids": None}) < 20 * HEAP

@@ -19,7 +19,7 @@ async def test_two_workers_share_500_jobs_and_do_each_exactly_once(vault: Vault)
     for number in range(500):
         vault.write(f"{number % 20}/{number}.md", f"# Note {number}\n\nword{number} and common words\n")
     assert await vault.notes.index_all() == 500
-    workers = [Worker(vault.database, lease=60, model=lambda: None) for _ in range(2)]
+    workers = [Worker(vault.database, lease=60, models=tuple) for _ in range(2)]
     await asyncio.gather(*(worker.run_until_idle() for worker in workers))
     done = await vault.jobs(JobStatus.DONE)
     assert len(done) == len({job.path for job in done}) == 500
@@ -64,7 +64,7 @@ async def test_a_worker_that_is_stopped_gives_back_what_it_holds(vault: Vault) -
     for number in range(600):
         vault.write(f"{number}.md", f"word{number}\n" * 200)
     await vault.notes.index_all()
-    worker = Worker(vault.database, lease=60, model=lambda: None)
+    worker = Worker(vault.database, lease=60, models=tuple)
     running = asyncio.create_task(worker.run())
     await eventually(lambda: vault.jobs(JobStatus.PROCESSING))
     running.cancel()
@@ -75,7 +75,7 @@ async def test_a_worker_that_is_stopped_gives_back_what_it_holds(vault: Vault) -
 
 async def test_a_claim_that_was_cancelled_in_flight_is_given_back_too(vault: Vault) -> None:
     await vault.enqueue("a.md")
-    worker = Worker(vault.database, lease=60, model=lambda: None)
+    worker = Worker(vault.database, lease=60, models=tuple)
     await vault.claim(worker.name)  # it reached the database, and its answer nobody
     await worker._give_back()
     (job,) = await vault.jobs()
@@ -83,7 +83,7 @@ async def test_a_claim_that_was_cancelled_in_flight_is_given_back_too(vault: Vau
 
 
 async def test_an_idle_worker_looks_again_when_somebodys_lease_ends_or_a_delay_is_over(vault: Vault) -> None:
-    idle = Worker(vault.database, lease=60, model=lambda: None)
+    idle = Worker(vault.database, lease=60, models=tuple)
     assert await idle._pause() == worker.IDLE_WAIT >= 30
     await vault.enqueue("a.md")
     await vault.claim("killed", lease=5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,27 +12,20 @@ from engine.errors import ModelError, SettingsError
 from engine.models.embedding.base import OLLAMA
 from engine.models.embedding.bundled import BundledEmbedder
 from engine.models.embedding.ollama import OllamaEmbedder
-from engine.notes import Notes, backlog
+from engine.notes import Notes, backlog, interim
 from engine.notes.embedders import EMBEDDER, wanted
 from engine.notes.model import Mode
 from engine.services import Services
-from tests.scripted_ollama import Asked, ScriptedOllama
+from tests.integration.model_process import answers, holding, process, texts
 from tests.support import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
 
-    from engine.models.embedding.base import Embedder
-    from engine.settings import Settings
     from tests.integration.vault import Vault
+    from tests.scripted_ollama import ScriptedOllama
 
 BUNDLED_ID = "all-MiniLM-L6-v2-int8"
-
-
-@pytest.fixture
-async def ollama() -> AsyncIterator[ScriptedOllama]:
-    async with ScriptedOllama() as server:
-        yield server
 
 
 @pytest.fixture
@@ -41,23 +34,6 @@ async def fresh() -> AsyncIterator[BundledEmbedder]:
     embedder = BundledEmbedder()
     yield embedder
     await embedder.close()
-
-
-@asynccontextmanager
-async def process(
-    vault: Vault, embedder: Embedder, *, work: bool = True, **changes: Any
-) -> AsyncIterator[Notes]:
-    """What another process on the index runs: its own models and services."""
-    services = Services()
-    settings: Settings = replace(vault.settings, **changes)
-    notes = Notes(vault.database, embedder, settings, services)
-    await notes.prepare()
-    await notes.start(watch=False, work=work, embed=work)
-    try:
-        yield notes
-    finally:
-        await services.stop()
-        await notes.embedders.close()
 
 
 def named(ollama: ScriptedOllama) -> dict[str, Any]:
@@ -71,32 +47,31 @@ def named(ollama: ScriptedOllama) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-async def birds(vault: Vault) -> Vault:
-    """Three notes with vectors of the bundled model."""
-    for name, text in {
-        "owls": "Owls hunt at night.",
-        "larks": "Larks sing.",
-        "swifts": "Swifts fly.",
-    }.items():
-        vault.write(f"{name}.md", f"{text}\n")
-    await vault.index(embed=True)
-    await vault.notes.embedders.refresh()
-    return vault
+_READ_LARKS = """
+    SELECT count(*) = 1 FROM embedding JOIN passage ON passage.id = embedding.passage
+    WHERE passage.text LIKE 'Larks%%' AND embedding.state = 'embedded'
+        AND embedding.model = (SELECT id FROM model WHERE model = 'other')
+"""
 
 
-def texts(asked: Asked) -> list[str]:
-    return asked.body.get("input", []) if asked.path == "/api/embed" else []
+async def _is(found: Awaitable[object], wanted: object) -> bool:
+    return await found == wanted
 
 
-def holding(word: str) -> Any:
-    """Holds requests for vectors of passages with a word."""
-    return lambda asked: any(word in text for text in texts(asked))
+async def nearest(notes: Notes, query: str) -> str:
+    """The note that is found by meaning."""
+    found = await notes.search(query, mode=Mode.VECTOR)
+    return found.citations[0].path if found.citations else ""
 
 
-def answers(notes: Notes) -> str:
-    serving = notes.embedders.serving
-    return serving.name if serving else ""
+async def embedded(vault: Vault) -> dict[str, int]:
+    """Vectors there are by provider."""
+    return dict(
+        await vault.rows(
+            "SELECT model.provider, count(*) FROM embedding JOIN model ON model.id = embedding.model"
+            " WHERE state = 'embedded' GROUP BY 1"
+        )
+    )
 
 
 async def test_the_old_model_answers_until_the_new_one_has_its_vectors(
@@ -110,20 +85,95 @@ async def test_the_old_model_answers_until_the_new_one_has_its_vectors(
         status = await notes.status(exact=True)
         assert status.embedding is not None
         assert (status.embedding.model, status.embedding.serving) == (chosen, BUNDLED_ID)
-        found = await notes.search("when do owls hunt", mode=Mode.VECTOR)
-        assert found.citations[0].path == "owls.md", "the scripted model's vectors say nothing"
+        assert await nearest(notes, "when do owls hunt") == "owls.md", "the scripted model's say nothing"
         birds.write("new.md", "A new note about wrens.\n")
-        await birds.index()
+        await birds.notes.index_all()
+        await eventually(lambda: _is(nearest(notes, "a note on wrens"), "new.md"))
         ollama.gate.set()
         await eventually(lambda: answers(notes) == chosen)
         status = await notes.status(exact=True)
         assert status.embedding is not None
         assert (status.embedding.pending, status.embedding.serving) == (0, "")
-        rows = await birds.rows(
-            "SELECT model.provider, count(*) FROM embedding JOIN model ON model.id = embedding.model"
-            " WHERE state = 'embedded' GROUP BY 1"
-        )
-        assert dict(rows) == {"bundled": 3, "ollama": 4}
+        assert await embedded(birds) == {"bundled": 4, "ollama": 4}
+        birds.write("later.md", "What comes later is read by the new model alone.\n")
+        await birds.notes.index_all()
+        await eventually(lambda: _is(embedded(birds), {"bundled": 4, "ollama": 5}))
+
+
+async def test_the_new_model_waits_while_what_was_saved_meanwhile_is_read(
+    birds: Vault, fresh: BundledEmbedder, ollama: ScriptedOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "BATCH", 1)
+    ollama.models["other:latest"] = {}
+
+    def read_by(model: str) -> list[str]:
+        """What was asked of a model, but for trials of whether it works."""
+        asked = [each for each in ollama.asked if each.body.get("model", "").startswith(model)]
+        return [text for each in asked for text in texts(each) if len(text) > len("plain words")]
+
+    async with process(birds, fresh, ollama_url=ollama.url) as notes:
+        first = await notes.embedders.choose(OLLAMA, "all-minilm")
+        await eventually(lambda: answers(notes) == first)
+        ollama.held = lambda asked: any("Larks" in text or "wrens" in text for text in texts(asked))
+        second = await notes.embedders.choose(OLLAMA, "other")
+        await ollama.waiting.wait()
+        large, ollama.gate = ollama.gate, asyncio.Event()
+        birds.write("new.md", "A new note about wrens.\n")
+        await birds.notes.index_all()
+        await eventually(lambda: "A new note about wrens." in read_by("all-minilm"))
+        before = read_by("other")
+        large.set()
+        await eventually(lambda: birds.value(_READ_LARKS))
+        for _ in range(10):
+            await notes.status()
+        assert read_by("other") == before
+        ollama.gate.set()
+        await eventually(lambda: answers(notes) == second)
+        assert set(read_by("other")) > set(before)
+
+
+async def test_a_model_that_answers_no_more_does_not_hold_up_the_new_one(
+    birds: Vault,
+    fresh: BundledEmbedder,
+    ollama: ScriptedOllama,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    asked: list[object] = []
+
+    async def fail(*_arguments: object) -> None:
+        """It fails on a text and on plain words, and gives no answer at all the next time."""
+        asked.append(_arguments)
+        if len(asked) > 2:
+            await asyncio.Event().wait()
+        raise ModelError("It is gone.")
+
+    monkeypatch.setattr(interim, "RETRY_PAUSE", 0)
+    ollama.held = holding("Larks")
+    async with process(birds, fresh, ollama_url=ollama.url) as notes:
+        chosen = await notes.embedders.choose(OLLAMA, "all-minilm")
+        await ollama.waiting.wait()
+        monkeypatch.setattr(BundledEmbedder, "passages", fail)
+        birds.write("new.md", "A new note about wrens.\n")
+        await birds.notes.index_all()
+        await eventually(lambda: "still answers: It is gone." in caplog.text)
+        await eventually(lambda: len(asked) > 2)
+        ollama.gate.set()
+        await eventually(lambda: answers(notes) == chosen)
+        assert await embedded(birds) == {"bundled": 3, "ollama": 4}
+        assert notes.faults() == ()
+
+
+async def test_indexing_without_a_console_gives_both_models_what_is_new(
+    birds: Vault, ollama: ScriptedOllama
+) -> None:
+    model = OllamaEmbedder(ollama.url, "all-minilm")
+    async with process(birds, model, work=False, **named(ollama)) as notes:
+        birds.write("new.md", "A new note about wrens.\n")
+        await notes.index_all()
+        await notes.work_until_idle()
+        assert await embedded(birds) == {"bundled": 4, "ollama": 4}
+        assert answers(notes).startswith("ollama:")
 
 
 async def test_every_process_takes_the_choice_up_and_changes_at_the_same_moment(
@@ -208,8 +258,8 @@ async def test_a_server_that_is_not_there_yet_is_told_and_taken_up_when_it_comes
         found = await notes.search("owls hunt")
         assert found.citations[0].path == "owls.md", "the model that is complete answers"
         birds.write("new.md", "A new note about wrens.\n")
-        await birds.index()
-        assert (await notes.search("wrens")).citations[0].path == "new.md"
+        await birds.notes.index_all()
+        await eventually(lambda: _is(nearest(notes, "a note on wrens"), "new.md"))
         await ollama.start()
         await eventually(lambda: answers(notes).startswith("ollama:"), 60)
         assert notes.embedders.trouble == ""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from engine.notes import backlog, drift, index, joblist, jobs, lists, search
+from engine.notes import backlog, drift, index, joblist, jobs, lists, passages, search
 from engine.notes.backlog import vector_text
 from engine.notes.scope import EVERYTHING
 from tests.integration.bulk import DIMENSION, VECTORS
@@ -55,8 +54,8 @@ QUERIES: dict[str, tuple[str, Any, str]] = {
         "file_folder_path_key",
     ),
     "known passages": (
-        index._KNOWN_PASSAGES,
-        (json.dumps([{"hash": "00" * 32}, {"hash": "01" * 32}]), 1),
+        passages._KNOWN,
+        {"last": 1, "hashes": b"\0" * 64, "format": 1},
         "passage_hash_key",
     ),
     "orphans": (index._ORPHAN, ([1, 2, 3],), "passage_pkey"),
@@ -72,6 +71,7 @@ GENERIC = {
     "claim",
     "whether a job waits",
     "lapsed leases",
+    "known passages",
     "postings",
     "statistics",
     "places",

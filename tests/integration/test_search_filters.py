@@ -68,6 +68,22 @@ async def test_a_glob_reads_like_a_line_of_gitignore(
     assert sorted(found) == sorted(expected)
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_a_path_that_no_file_has_is_told_from_words_that_are_not_there(
+    filed: Vault, mode: Mode
+) -> None:
+    async def matches(query: str, **options: Any) -> tuple[int, bool]:
+        found = await filed.notes.search(query, mode=mode, **options)
+        return len(found.citations), found.path_matches
+
+    assert await matches("common word", path_glob="nowhere/*") == (0, False)
+    assert await matches("zebra", path_glob="projects/*.md", max_distance=0.01) == (0, True)
+    assert await matches("zebra", max_distance=0.01) == (0, True)
+    assert await matches("zebra", heading="nowhere", max_distance=0.01) == (0, True)
+    within = filed.root / "projects"
+    assert await matches("common word", path_glob="/archive/**", folder=within) == (0, False)
+
+
 async def test_a_heading_is_a_part_of_any_heading_above_whatever_its_case(filed: Vault) -> None:
     assert await filed.found("common", heading="INNER 3") == [PATHS[3]]
     assert sorted(await filed.found("common", heading="part 1")) == sorted(PATHS[1::2])

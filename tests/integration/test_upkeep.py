@@ -179,7 +179,7 @@ async def test_writers_wait_only_while_a_portion_is_taken_out(
             saved.append("back.md")
             async with asyncio.timeout(10):
                 await segmented.notes.ingest(segmented.write("back.md", text))
-                await Worker(segmented.database, lease=60, model=lambda: None).run_until_idle()
+                await Worker(segmented.database, lease=60, models=tuple).run_until_idle()
         return await real(*values)
 
     monkeypatch.setattr(upkeep, "_thinned", slowly)

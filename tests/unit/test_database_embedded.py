@@ -17,6 +17,7 @@ import pytest
 from engine.database.embedded import locate, starting, tuning
 from engine.database.embedded.account import Account, account_for
 from engine.database.embedded.flock import FileLock, exclusive
+from engine.database.embedded.places import Places
 from engine.database.embedded.process import is_server, last_words, rotate
 from engine.database.embedded.socketpath import SocketFolder, fits, link_to
 from engine.errors import DatabaseUnavailable
@@ -238,6 +239,31 @@ def test_programs_out_of_reach_are_copied_once(
         locate.programs_for(account)
 
 
+@pytest.mark.parametrize(("asked", "comes_up"), [(30, True), (1000, False)])
+async def test_a_long_recovery_is_waited_for_but_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: int, comes_up: bool
+) -> None:
+    answers = iter([starting.Answer.LATER] * asked + [starting.Answer.READY])
+
+    async def ask(_: object) -> starting.Answer:
+        return next(answers)
+
+    async def two_seconds(self: starting.Pause) -> None:
+        self._start -= 2
+
+    monkeypatch.setattr(starting, "_ask", ask)
+    monkeypatch.setattr(starting.Pause, "wait", two_seconds)
+    said: list[str] = []
+    places = Places(tmp_path)
+    places.folder.mkdir()
+    if comes_up:
+        await starting.ensure_running(places, said.append)
+    else:
+        with pytest.raises(DatabaseUnavailable, match="does not answer"):
+            await starting.ensure_running(places, said.append)
+    assert set(said) == {"the database is recovering"}
+
+
 async def test_finding_and_giving_do_not_hold_up_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,9 +277,10 @@ async def test_finding_and_giving_do_not_hold_up_the_loop(
     monkeypatch.setattr(starting, "programs_for", found)
     monkeypatch.setattr(starting, "give", lambda *_: threads.append(threading.current_thread()))
     with pytest.raises(DatabaseUnavailable):
-        await starting.ensure_cluster(tmp_path / "new", lambda _: None)
+        await starting.ensure_cluster(Places(tmp_path), lambda _: None)
+    Places(tmp_path).folder.mkdir(mode=0o700)
     with pytest.raises(DatabaseUnavailable):
-        await starting.ensure_running(tmp_path / "new", tmp_path / "log", lambda _: None)
+        await starting.ensure_running(Places(tmp_path), lambda _: None)
     assert len(threads) == 3
     assert threading.main_thread() not in threads
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine import Engine, doctor
-from engine.doctor import State
-from engine.errors import DatabaseRefused, FolderError, ModelError, NoctuaryError, SettingsError
+from engine import Engine
+from engine.database.embedded.flock import FileLock
+from engine.database.model import silent
+from engine.doctor import State, examine, server
+from engine.doctor.check import Check, Finding
+from engine.doctor.opened import open_and_look
+from engine.doctor.watching import watching_checks
+from engine.errors import (
+    DatabaseRefused,
+    DatabaseUnavailable,
+    FolderError,
+    ModelError,
+    NoctuaryError,
+    SettingsError,
+)
 from engine.notes import watcher
 from engine.settings import Settings
 
@@ -41,8 +53,9 @@ async def test_what_keeps_the_engine_from_opening_is_told_of_the_part_it_belongs
         raise error
 
     monkeypatch.setattr(Engine, "open", refused)
-    (failed, skipped), model = await doctor._engine(plain)
-    assert model is None, "the model is tried by itself"
+    opened = await open_and_look(plain, silent)
+    failed, skipped = opened.checks
+    assert opened.model is None, "the model is tried by itself"
     assert (failed.name, failed.state, failed.sentence) == (name, State.FAIL, error.message)
     assert f"it needs the {name}" in skipped.sentence
 
@@ -55,50 +68,86 @@ def test_a_network_file_system_is_not_said_to_be_watched_by_events(
 ) -> None:
     away, near = tmp_path / "away", tmp_path / "near"
     monkeypatch.setattr(watcher, "remote_kind", lambda path: "nfs4" if path == away else "")
-    checks = list(doctor._watching(replace(plain, watch=watch, poll_interval=7.0), [away]))
+    checks = list(watching_checks(replace(plain, watch=watch, poll_interval=7.0), [away]))
     assert said in checks[0].sentence
     assert ("nfs4" in checks[0].sentence) is (watch != "polling")
     assert (len(checks) == 1) is (watch != "events")
-    both = list(doctor._watching(replace(plain, watch="auto"), [away, near]))
+    both = list(watching_checks(replace(plain, watch="auto"), [away, near]))
     assert ["nfs4" in check.sentence for check in both] == [True, False]
     assert both[1].sentence.startswith("By events")
 
 
-@pytest.mark.parametrize("part", ["data", "state"])
-def test_a_folder_of_ours_that_cannot_be_used_is_named_with_what_to_do(
-    plain: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str
+WRONG = Check("part", State.FAIL, "It is wrong.", "Mend it.", left="It is somebody's.")
+
+
+async def test_a_mended_check_is_ok_and_tells_both_what_was_found_and_what_was_done() -> None:
+    async def mend() -> str:
+        return "It was mended."
+
+    mended = await Finding(WRONG, blocks=True, mend=mend).mended()
+    assert mended.check == Check("part", State.OK, "It is wrong.", fixed="It was mended.")
+    assert not mended.blocks
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (PermissionError(1, "Operation not permitted"), "The system refused: "),
+        (DatabaseUnavailable("It came into use."), "It came into use."),
+    ],
+)
+async def test_a_mend_that_fails_leaves_the_check_as_it_was_and_tells_why(
+    error: Exception, told: str
 ) -> None:
-    look = {"data": doctor._disk, "state": doctor._state}[part]
-    assert look(plain).state is State.OK
-    folder = tmp_path / "xdg" / part / "noctuary"
-    refused = os.access
-    monkeypatch.setattr(
-        os, "access", lambda path, mode: path != folder and refused(path, mode)
-    )  # who runs the tests may be root, to whom nothing is read-only
-    found = look(plain)
-    assert (found.name, found.state) == (f"{part} folder", State.FAIL)
-    assert str(folder) in found.sentence
-    assert f"XDG_{part.upper()}_HOME" in found.remedy
+    async def mend() -> str:
+        raise error
+
+    left = await Finding(WRONG, blocks=True, mend=mend).mended()
+    assert (left.check.state, left.check.remedy, left.blocks) == (State.FAIL, "Mend it.", True)
+    assert left.check.left.startswith(told)
+    assert left.mend is None, "it is not tried again"
 
 
-@pytest.mark.parametrize("part", ["data", "state"])
-def test_a_file_in_place_of_a_folder_of_ours_is_named(
-    environment: dict[str, str], tmp_path: Path, part: str
+def test_what_opening_mends_is_told_as_mended_only_when_it_opened() -> None:
+    finding = Finding(replace(WRONG, left=""), opening="It recovered.")
+    assert finding.after_opening(opened=True).fixed == "It recovered."
+    closed = finding.after_opening(opened=False)
+    assert (closed.state, closed.fixed) == (State.FAIL, "")
+    assert closed.left
+
+
+@pytest.fixture
+def here(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """An installation of its own that this process takes its settings from."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return Settings.load(cwd=tmp_path)
+
+
+async def test_what_takes_long_is_told_once_and_that_it_is_over(
+    here: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "xdg").mkdir()
-    (tmp_path / "xdg" / part).write_text("in the way")
-    settings = Settings.load(environment, cwd=tmp_path)
-    found = {"data": doctor._disk, "state": doctor._state}[part](settings)
-    assert (found.name, found.state) == (f"{part} folder", State.FAIL)
-    assert f"xdg/{part}/noctuary cannot be made" in found.sentence
-    assert found.remedy
+    monkeypatch.setattr(server, "BUSY_SECONDS", 0.5)
+    monkeypatch.setattr(server, "_PAUSE", 0.01)
+    lock = FileLock(here.paths.data / "postgres.lock")
+    assert lock.try_exclusive()
+    told: list[str] = []
+    async with asyncio.timeout(30):
+        checks = await examine(on_state=told.append)
+    lock.release()
+    assert told == ["waiting for another process to start or stop the database", ""]
+    assert [check.name for check in checks if "Not tried: it needs the server" in check.sentence]
 
 
-def test_a_log_that_cannot_be_written_is_named(plain: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = plain.paths.state / "noctuary.log"
-    log.touch()
-    refused = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: path != log and refused(path, mode))
-    found = doctor._state(plain)
-    assert found.state is State.FAIL
-    assert found.sentence == f"{log} cannot be written."
+@pytest.mark.parametrize("fix", [False, True])
+@pytest.mark.usefixtures("here")
+async def test_only_fix_tells_why_something_was_left(monkeypatch: pytest.MonkeyPatch, fix: bool) -> None:
+    monkeypatch.setenv("NOCTUARY_EDITOR", "no-such-editor")
+    monkeypatch.setenv("NOCTUARY_DATABASE_URL", "postgresql://u@127.0.0.1:1/none")
+    checks = await examine(fix=fix)
+    wrong = {check.name: check for check in checks if check.state is not State.OK}
+    assert {"editor", "database"} <= set(wrong)
+    assert bool(wrong["editor"].left) is fix
+    assert bool(wrong["database"].left) is fix
+    assert not any(check.left for check in checks if check.state is State.OK)

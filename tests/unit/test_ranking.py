@@ -21,7 +21,7 @@ from engine.text.ranking import (
     Bm25,
     evidence,
     fuse,
-    posting,
+    postings,
 )
 
 WORDS = "abcde"
@@ -35,16 +35,21 @@ collections = st.one_of(
 queries = st.sets(st.sampled_from(WORDS + "z"), min_size=1)
 
 
+def posting(passage: int, length: int, frequency: int) -> bytes:
+    """One posting as it is stored."""
+    return postings(passage, np.array([length]), np.array([frequency])).tobytes()
+
+
 def indexed(collection: Collection, segments: int = 1) -> dict[str, list[bytes]]:
     """The postings as the index keeps them: per term a block for each segment."""
-    postings: dict[str, list[bytes]] = {}
+    blocks: dict[str, list[bytes]] = {}
     for segment in range(segments):
         part = {key: text for key, text in collection.items() if key % segments == segment}
         for term in sorted({word for text in part.values() for word in text}):
             having = {key: text for key, text in part.items() if term in text}
             block = b"".join(posting(key, len(text), text.count(term)) for key, text in having.items())
-            postings.setdefault(term, []).append(block)
-    return postings
+            blocks.setdefault(term, []).append(block)
+    return blocks
 
 
 def reference(collection: Collection, query: set[str]) -> dict[int, float]:

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from engine.doors.cli import COMMANDS, group
+from engine.notes.labelled import parse
 from engine.settings import Settings
 from engine.version import VERSION
 from tui.actions import REGISTRY
@@ -93,6 +94,11 @@ def test_the_example_of_keys_is_a_valid_one() -> None:
     tables = tomllib.loads(example)["keys"]
     flat = {f"{scope}.{verb}": keys for scope, verbs in tables.items() for verb, keys in verbs.items()}
     assert Keymap(flat).keys("list.copy") == ("y", "C")
+
+
+def test_the_example_of_questions_is_a_valid_one() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", section("Models"), re.DOTALL)
+    assert [question.id for question in parse(example.encode(), "README.md")] == ["owls", "cup"]
 
 
 def test_there_are_exactly_two_commands_to_start_with() -> None:

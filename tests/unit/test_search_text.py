@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engine.notes.model import NO_EVIDENCE, IndexCounts, JobCounts, Mode, NotesStatus, SearchResult
@@ -43,6 +44,17 @@ def test_what_may_be_the_reason_is_said_under_it():
     assert "only work/** in /notes" in text
     assert "1,200 files, 34 waiting" in text
     assert "Vectors are being made." in text
+
+
+def test_a_path_that_no_file_has_is_the_reason():
+    found = replace(result(), path_matches=False)
+    asked = Question("owl", glob="wrok/**")
+    assert say(Found(asked, found), status()).splitlines() == [
+        NO_EVIDENCE,
+        "No indexed file matches wrok/**: Esc, then <search.path> and <search.folder> change that.",
+    ]
+    text = say(Found(replace(asked, folder=Path("/notes")), found), status())
+    assert "No indexed file in /notes matches wrok/**: Esc" in text
 
 
 def test_a_query_that_cannot_be_answered_says_why():

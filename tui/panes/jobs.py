@@ -151,7 +151,12 @@ class JobsPane(ListPane[JobsSnapshot]):
     def status_read(self) -> None:
         """The embedding backlog is part of the status."""
         status = self.host.status
-        self._embedding.put(embedding_line(status.embedding if status is not None else None))
+        progress = status.embedding if status is not None else None
+        self._embedding.put(embedding_line(progress, self._embedding.size.width))
+
+    def on_resize(self) -> None:
+        """The names of models take the room there is."""
+        self.status_read()
 
     def rows(self, snapshot: JobsSnapshot) -> Sequence[Row]:
         """One row a job, or a passage without a vector."""

@@ -101,9 +101,18 @@ def nothing(
     lines = [NO_EVIDENCE]
     if narrowed(question):
         keys = f"{shown_key('search.path')} and {shown_key('search.folder')}"
-        lines.append(f"Searched {narrowed(question)}: Esc, then {keys} change that.")
+        lines.append(f"{_searched(found)}: Esc, then {keys} change that.")
     lines.extend(part for part in (unfinished(status), *(found.result.notes if found.result else ())) if part)
     return "\n".join(lines)
+
+
+def _searched(found: Found) -> str:
+    """Where it was searched, or that there is no such place."""
+    question = found.question
+    if found.result is None or found.result.path_matches:
+        return f"Searched {narrowed(question)}"
+    inside = f" in {_short(str(question.folder))}" if question.folder is not None else ""
+    return f"No indexed file{inside} matches {_short(question.glob)}"
 
 
 def _hints(recent: Sequence[str], shown_key: Callable[[str], str]) -> str:

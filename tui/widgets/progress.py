@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from engine.text.amounts import count, duration
-from tui.text import line, plain
+from tui.text import cut, line, plain
 
 if TYPE_CHECKING:
     from engine.notes.model import EmbeddingProgress
@@ -26,8 +27,8 @@ def bar(done: int, total: int, width: int = BAR) -> str:
     return "█" * full + "░" * (width - full)
 
 
-def embedding_line(progress: EmbeddingProgress | None) -> Content:
-    """The line of the Jobs pane."""
+def embedding_line(progress: EmbeddingProgress | None, room: int) -> Content:
+    """The line of the Jobs pane, in `room` cells while the model is being changed."""
     if progress is None:
         return Content.styled("Embedding: the model is not loaded yet", "dim")
     failed = (
@@ -35,13 +36,15 @@ def embedding_line(progress: EmbeddingProgress | None) -> Content:
     )
     if progress.trouble:
         return Content.assemble((f"✗ {plain(progress.trouble)}", "$text-error"), failed)
+    if progress.serving:
+        return _change(progress, room)
     if not progress.total:
         return line(f"Embedding: no passages yet ({progress.model})", "dim")
     if not progress.pending:
         have = count(progress.embedded, "passage has its vector", "passages have their vectors")
         done = line(f"Embedding: {have} ({progress.model})", "dim")
         return Content.assemble(done, failed)
-    left = f" · {duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+    left = _left(progress)
     rate = f" · {progress.rate:,.0f}/s" if progress.rate else ""
     percent = progress.embedded * 100 // max(progress.total, 1)
     return Content.assemble(
@@ -49,4 +52,25 @@ def embedding_line(progress: EmbeddingProgress | None) -> Content:
         (bar(progress.embedded, progress.total), "$text-primary"),
         f" {percent}% {progress.embedded:,} of {progress.total:,}{rate}{left}",
         failed,
+    )
+
+
+def _left(progress: EmbeddingProgress) -> str:
+    return f" · {duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+
+
+def _change(progress: EmbeddingProgress, room: int) -> Content:
+    """How far the model in the making is and which one answers: their names share what the figures leave."""
+    done = f" {progress.embedded:,} of {progress.total:,}" if progress.total else " has no vectors yet"
+    failed = f" ✗ {progress.failed:,}" if progress.failed else ""
+    answers = " answers meanwhile"
+    left = room - cell_len(done + failed + _left(progress) + answers) - len(" · ")
+    making, serving = plain(progress.model), plain(progress.serving)
+    half = left // 2
+    making = cut(making, max(half, left - cell_len(serving)))
+    return Content.assemble(
+        (making, "$text-primary"),
+        done,
+        (failed, "$text-error"),
+        f"{_left(progress)} · {cut(serving, left - cell_len(making))}{answers}",
     )

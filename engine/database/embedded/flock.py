@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.25
@@ -54,6 +54,31 @@ class FileLock:
         except BlockingIOError:
             return False
         return True
+
+
+@contextmanager
+def held_if_free(path: Path) -> Iterator[bool]:
+    """Whether nobody holds the lock file `path`, and if so, hold it alone meanwhile.
+
+    Does not wait, and does not make the file: none is held by nobody.
+
+    Raises:
+        OSError: it is none that this process may lock.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield True
+        return
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(file)
 
 
 @asynccontextmanager

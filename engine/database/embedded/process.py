@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -14,12 +15,26 @@ import psutil
 from engine.database.embedded import tuning
 from engine.database.embedded.cluster import ENVIRONMENT, reached_as
 from engine.database.embedded.flock import FileLock, belong
+from engine.database.embedded.socketpath import SOCKET
 
 if TYPE_CHECKING:
     from engine.database.embedded.account import Account
 
 _LOG_LIMIT = 2 * 1024 * 1024
-_LOCK_FILES = ("postmaster.pid", ".s.PGSQL.5432.lock")
+_LOCK_FILES = ("postmaster.pid", f"{SOCKET}.lock")
+_LONGEST_NUMBER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PidFile:
+    """A lock file of the server: `pid` is None where it is empty or torn, `program` the name of the living
+    process with that number.
+    """
+
+    path: Path
+    pid: int | None
+    program: str
+
 
 # A server outlives the objects that started it; kept here, Popen does not complain of that, and a
 # server that ended can be reaped.
@@ -48,6 +63,44 @@ def is_server(pid: int, folder: Path) -> bool:
         return Path(process.cwd()).samefile(folder)
     except (psutil.Error, OSError, ValueError, OverflowError):
         return False
+
+
+def find_anywhere(folder: Path) -> int | None:
+    """As `find`, for when the file tells nothing: looked for among all processes of the system."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, IndexError):
+            # The others of a server call themselves "postgres: what they are for".
+            if is_server(process.pid, folder) and not process.cmdline()[0].startswith("postgres: "):
+                return process.pid
+    return None
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether somebody stopped the process `pid` without ending it: it answers when it is told to go on."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False
+
+
+def pid_files(folder: Path) -> list[PidFile]:
+    """What the server's lock files say, those that are there."""
+    found = []
+    for name in _LOCK_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            number, newline, _ = (folder / name).read_bytes().partition(b"\n")
+            whole = newline and number.isdigit() and len(number) <= _LONGEST_NUMBER
+            pid = int(number) if whole else None
+            found.append(PidFile(folder / name, pid, _name_of(pid)))
+    return found
+
+
+def _name_of(pid: int | None) -> str:
+    try:
+        process = psutil.Process(pid) if pid else None
+        return process.name() if process and process.status() != psutil.STATUS_ZOMBIE else ""
+    except (psutil.Error, OverflowError):
+        return ""
 
 
 def set_aside(folder: Path) -> None:

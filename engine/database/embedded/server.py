@@ -1,7 +1,7 @@
 """The embedded server as its users see it: join it, revive it, leave it.
 
-Two lock files lie beside the data folder. `postgres.lock` is held alone by whoever starts or stops
-the server. `postgres.users` is held shared by every user; who can have it alone is the last.
+Two lock files beside the data folder count its users and let one at a time start or stop it: see
+`Places.users` and `Places.lock`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import psycopg
 from engine.database.address import Address
 from engine.database.connecting import unavailable
 from engine.database.embedded import process, starting
+from engine.database.embedded.cluster import unusable
 from engine.database.embedded.flock import FileLock, exclusive
+from engine.database.embedded.places import Places
 from engine.database.embedded.socketpath import SocketFolder
 from engine.database.model import OnState, silent
 from engine.errors import DatabaseUnavailable
@@ -27,10 +29,8 @@ class EmbeddedServer:
     """One user of the server whose data lies in `data / "postgres"`."""
 
     def __init__(self, data: Path, *, on_state: OnState = silent) -> None:
-        self.folder = data / "postgres"
-        self._log = data / "postgres.log"
-        self._lock = data / "postgres.lock"
-        self._users_file = data / "postgres.users"
+        self._places = Places(data)
+        self.folder = self._places.folder
         self._on_state = on_state
         self._user: FileLock | None = None
         self._socket: SocketFolder | None = None
@@ -58,7 +58,7 @@ class EmbeddedServer:
                     self._abandon()
                     raise
         except OSError as error:
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
 
     async def revive(self) -> None:
         """Start the server again if it died under its users.
@@ -68,9 +68,9 @@ class EmbeddedServer:
         """
         try:
             async with self._alone():
-                await starting.ensure_running(self.folder, self._log, self._on_state)
+                await starting.ensure_running(self._places, self._on_state)
         except OSError as error:
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
 
     async def leave(self) -> None:
         """Stop counting as a user. The last one stops the server."""
@@ -79,19 +79,20 @@ class EmbeddedServer:
         try:
             async with self._alone():
                 if self._count_out():
-                    await starting.stop(self.folder, self._on_state)
+                    await starting.stop(self._places, self._on_state)
         except OSError as error:  # the folder was removed: the server notices that by itself
             self._count_out()
-            raise self._unusable(error) from error
+            raise unusable(self.folder, error) from error
 
     def _alone(self) -> AbstractAsyncContextManager[None]:
         return exclusive(
-            self._lock, lambda: self._on_state("waiting for another process to start or stop the database")
+            self._places.lock,
+            lambda: self._on_state("waiting for another process to start or stop the database"),
         )
 
     async def _start(self) -> None:
-        await starting.ensure_cluster(self.folder, self._on_state)
-        await starting.ensure_running(self.folder, self._log, self._on_state)
+        await starting.ensure_cluster(self._places, self._on_state)
+        await starting.ensure_running(self._places, self._on_state)
         self._socket = SocketFolder(self.folder)
         address = self.address()
         try:
@@ -99,25 +100,19 @@ class EmbeddedServer:
         except psycopg.OperationalError as error:
             raise unavailable(address, error) from None
 
-    def _unusable(self, error: OSError) -> DatabaseUnavailable:
-        return DatabaseUnavailable(
-            f"The data folder {self.folder} cannot be used: {error}.",
-            remedy="`noctuary locate` tells where it is; XDG_DATA_HOME moves it.",
-        )
-
     def _abandon(self) -> None:
         """After a failed start: leave no server behind that nobody uses."""
         if self._count_out():
             process.interrupt(self.folder)
 
     def _count_in(self) -> FileLock:
-        user = FileLock(self._users_file)
+        user = FileLock(self._places.users)
         if user.try_shared():
             return user
         user.release()
         # Ours take it alone only while they hold the start lock, as this process does now.
         raise DatabaseUnavailable(
-            f"{self._users_file} is locked by another program.", remedy="`fuser` tells which one holds it."
+            f"{self._places.users} is locked by another program.", remedy="`fuser` tells which one holds it."
         )
 
     def _count_out(self) -> bool:

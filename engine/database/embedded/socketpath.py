@@ -15,7 +15,10 @@ from pathlib import Path
 
 from engine.errors import DatabaseUnavailable
 
-_LONGEST = 103 - len("/.s.PGSQL.5432")
+SOCKET = ".s.PGSQL.5432"
+"""The socket's name in the data folder."""
+
+_LONGEST = 103 - len(f"/{SOCKET}")
 _DESCRIPTORS = Path("/proc/self/fd")
 
 
@@ -49,23 +52,41 @@ def fits(folder: Path) -> bool:
     return text.startswith("/") and "," not in text and len(raw) <= _LONGEST
 
 
+def check_reachable(folder: Path) -> None:
+    """See whether the socket of `folder` could be named; nothing is made for it.
+
+    Raises:
+        DatabaseUnavailable: somebody else prepared the folder in which a link would lie.
+    """
+    if not fits(folder) and not _DESCRIPTORS.exists() and os.path.lexists(_private()):
+        _check_private(_private())
+
+
 def link_to(folder: Path) -> Path:
     """A short link to `folder`, in a folder under the temporary one that is ours alone.
 
     Raises:
         DatabaseUnavailable: somebody else prepared that folder.
     """
-    private = Path(tempfile.gettempdir()) / f"noctuary-{os.geteuid()}"
+    private = _private()
     private.mkdir(mode=0o700, exist_ok=True)
-    status = private.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise DatabaseUnavailable(
-            f"{private} is not a folder of yours alone, so no socket is trusted there.",
-            remedy=f"Remove {private}, or set XDG_DATA_HOME to a shorter path.",
-        )
+    _check_private(private)
     link = private / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
     making = link.with_suffix(f".{os.getpid()}")
     making.unlink(missing_ok=True)
     making.symlink_to(folder)
     making.replace(link)
     return link
+
+
+def _private() -> Path:
+    return Path(tempfile.gettempdir()) / f"noctuary-{os.geteuid()}"
+
+
+def _check_private(private: Path) -> None:
+    status = private.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise DatabaseUnavailable(
+            f"{private} is not a folder of yours alone, so no socket is trusted there.",
+            remedy=f"Remove {private}, or set XDG_DATA_HOME to a shorter path.",
+        )

@@ -23,8 +23,8 @@ from engine.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
     import subprocess
-    from pathlib import Path
 
+    from engine.database.embedded.places import Places
     from engine.database.model import OnState
 
 DATABASE = "noctuary"
@@ -74,38 +74,30 @@ class Pause:
         self._next = min(self._next * 1.5, _LONGEST_PAUSE)
 
 
-async def ensure_cluster(folder: Path, on_state: OnState) -> None:
-    """See to it that `folder` is a data folder; make one where there is none."""
-    account = account_for(folder)
-    if not cluster.exists(folder):
+async def ensure_cluster(places: Places, on_state: OnState) -> None:
+    """See to it that there is a data folder; make one where there is none."""
+    account = account_for(places.folder)
+    if not cluster.exists(places.folder):
         on_state("making the database")
-        await cluster.make(folder, await asyncio.to_thread(programs_for, account), account)
+        await cluster.make(places, await asyncio.to_thread(programs_for, account), account)
 
 
-async def ensure_running(folder: Path, log: Path, on_state: OnState) -> None:
-    """Return when the server of `folder` answers, having started it if it had to be.
+async def ensure_running(places: Places, on_state: OnState) -> None:
+    """Return when the server answers, having started it if it had to be.
 
     Raises:
         DatabaseUnavailable: it does not start, or does not answer in time.
+        DatabaseRefused: its folder is open to others, which PostgreSQL does not bear.
     """
-    socket, serving = SocketFolder(folder), FileLock(serving_file(folder))
+    socket, serving = SocketFolder(places.folder), FileLock(places.serving)
     try:
-        address = Address.of_folder(str(folder), socket.host, DATABASE)
-        if not await _comes_up(address, folder, serving, on_state):
+        address = Address.of_folder(str(places.folder), socket.host, DATABASE)
+        if not await _comes_up(address, places, serving, on_state):
             on_state("starting the database")
-            await _launch(address, folder, log, serving, on_state)
+            await _launch(address, places, serving, on_state)
     finally:
         serving.release()
         socket.close()
-
-
-def serving_file(folder: Path) -> Path:
-    """The lock file that every process of the server holds.
-
-    It tells for certain whether one lives, which a pid cannot: not when the number was used again,
-    not when the first process was killed and others still write, and not from another container.
-    """
-    return folder.with_name(f"{folder.name}.serving")
 
 
 async def ensure_database(address: Address, maintenance: Address) -> None:
@@ -124,12 +116,12 @@ async def ensure_database(address: Address, maintenance: Address) -> None:
     await connection.close()
 
 
-async def stop(folder: Path, on_state: OnState) -> None:
-    """Shut the server of `folder` down and wait until the last of its processes has ended."""
-    serving, pause = FileLock(serving_file(folder)), Pause(STOP_SECONDS)
+async def stop(places: Places, on_state: OnState) -> None:
+    """Shut the server down and wait until the last of its processes has ended."""
+    serving, pause = FileLock(places.serving), Pause(STOP_SECONDS)
     try:
-        process.interrupt(folder)
-        while not (serving.try_exclusive() and process.reaped(folder)):
+        process.interrupt(places.folder)
+        while not (serving.try_exclusive() and process.reaped(places.folder)):
             if pause.over:  # it ends on its own; whoever starts next waits for that
                 return
             if pause.worth_a_word:
@@ -139,7 +131,7 @@ async def stop(folder: Path, on_state: OnState) -> None:
         serving.release()
 
 
-async def _comes_up(address: Address, folder: Path, serving: FileLock, on_state: OnState) -> bool:
+async def _comes_up(address: Address, places: Places, serving: FileLock, on_state: OnState) -> bool:
     """Whether a live server answers; False when there is none: `serving` is ours then."""
     patience, mute = Pause(START_SECONDS), Pause(MUTE_SECONDS)
     while True:
@@ -151,7 +143,8 @@ async def _comes_up(address: Address, folder: Path, serving: FileLock, on_state:
             return False
         if patience.over or (silent and mute.over):
             raise DatabaseUnavailable(
-                f"The database server of {folder} (process {process.find(folder)}) does not answer.",
+                f"The database server of {places.folder} (process {process.find(places.folder)}) does not"
+                " answer.",
                 remedy="Wait for it to end, or end it, and start again.",
             )
         if patience.worth_a_word:
@@ -159,8 +152,10 @@ async def _comes_up(address: Address, folder: Path, serving: FileLock, on_state:
         await patience.wait()
 
 
-async def _launch(address: Address, folder: Path, log: Path, serving: FileLock, on_state: OnState) -> None:
+async def _launch(address: Address, places: Places, serving: FileLock, on_state: OnState) -> None:
+    folder, log = places.folder, places.log
     account = account_for(folder)
+    cluster.check_rights(folder)
     programs = await asyncio.to_thread(programs_for, account)
     await asyncio.to_thread(give, folder, account)
     process.reaped(folder)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from engine.doors import exits, output, parameters
+from engine.doors import exits, output, parameters, session
 from engine.settings import Paths, Settings, example
 from engine.version import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from engine.doctor import Check
 
 
@@ -91,19 +92,31 @@ def _print_config(settings: Settings) -> None:
 
 
 @click.command()
+@click.option("--fix", is_flag=True, help="Put right what safely can be, and say what was left and why.")
 @parameters.JSON
 @click.pass_context
-def doctor(ctx: click.Context, *, as_json: bool) -> int:
+def doctor(ctx: click.Context, *, fix: bool, as_json: bool) -> int:
     """Check this installation and say what to do.
 
-    Settings, keys, folders, database, model, watching, editor, terminal and clipboard are tried. Exit
-    status 2 when a check fails.
+    Settings, keys, folders, database server, database, model, watching, editor, terminal and clipboard
+    are tried. Exit status 2 when a check fails, with --fix when one still does. Nothing is ever removed.
     """
+    check_keys = getattr(ctx.find_root().command, "check_keys", None)
+    return session.endable(lambda: _examine(check_keys, fix=fix, as_json=as_json))
+
+
+async def _examine(
+    check_keys: Callable[[Mapping[str, str]], object] | None, *, fix: bool, as_json: bool
+) -> int:
     from engine.doctor import State, examine
     from engine.doors.terminal import terminal_checks
 
-    check_keys = getattr(ctx.find_root().command, "check_keys", None)
-    checks = asyncio.run(examine(check_keys)) + terminal_checks(os.environ)
+    waiting = session.Waiting()
+    try:
+        checks = await examine(check_keys, fix=fix, on_state=waiting.state)
+    finally:
+        waiting.over()
+    checks += terminal_checks(os.environ)
     if as_json:
         output.dump({"checks": checks})
     else:
@@ -114,5 +127,6 @@ def doctor(ctx: click.Context, *, as_json: bool) -> int:
 
 def _print_check(check: Check) -> None:
     output.say(f"{check.state:<4}  {check.name}: {check.sentence}")
-    if check.remedy:
-        output.say(f"      {check.remedy}")
+    for line in (check.remedy, check.fixed and f"Fixed: {check.fixed}", check.left and f"Left: {check.left}"):
+        if line:
+            output.say(f"      {line}")

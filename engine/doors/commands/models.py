@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.doors import exits, output, parameters, session
+from engine.doors.commands.compare import compare
 from engine.doors.progress import PullBar
 from engine.text.amounts import count
 
@@ -69,7 +70,7 @@ def use(model: str, *, as_json: bool) -> int:
     so that the change can be undone at once.
     """
     as_json = parameters.json_wanted(as_json=as_json)
-    provider, name = _parsed(model)
+    provider, name = parameters.provider_and_model(model)
 
     async def work(engine: Engine) -> int:
         chosen = await engine.notes.embedders.choose(provider, name)
@@ -93,7 +94,7 @@ def test(model: str | None, *, as_json: bool) -> int:
     as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
-        provider, name = _parsed(model) if model else (None, None)
+        provider, name = parameters.provider_and_model(model) if model else (None, None)
         tried = await engine.notes.embedders.tried(provider, name)
         if as_json:
             output.dump(tried)
@@ -150,6 +151,4 @@ def remove(name: str, *, as_json: bool) -> int:
     return session.run(work, application="noctuary models")
 
 
-def _parsed(model: str) -> tuple[str, str | None]:
-    provider, _, name = model.partition("/")
-    return provider, name or None
+models.add_command(compare)

@@ -78,13 +78,16 @@ def search(
         )
         found = [(citation, await engine.notes.freshness(citation)) for citation in result.citations]
         if as_json:
-            output.dump({"citations": [as_object(*item, explain=explain) for item in found]})
+            matches = {} if path_glob is None else {"path_matches": result.path_matches}
+            output.dump({"citations": [as_object(*item, explain=explain) for item in found], **matches})
         else:
             _print(result, found, explain=explain)
         for sentence in result.notes:
             output.note(sentence)
         if not found and not await engine.notes.folders():
             output.note("No folder of notes yet. `noctuary index FOLDER` reads one.")
+        elif not result.path_matches:
+            output.note(_no_such_path(path_glob, folder))
         return exits.DONE if found else exits.FOUND_NOTHING
 
     return session.run(work, application="noctuary search")
@@ -120,6 +123,14 @@ def _print(result: SearchResult, found: list[tuple[Citation, Freshness]], *, exp
         output.say()
     if explain and found:
         output.say(f"{count(len(found), 'citation')} by {result.mode} search in {result.seconds:.3f} s")
+
+
+def _no_such_path(path_glob: str | None, folder: Path | None) -> str:
+    inside = f" in {folder}" if folder is not None else ""
+    return (
+        f"No indexed file{inside} matches --path {path_glob!r}. "
+        "The pattern is of paths within a folder of notes, as in 'work/**/*.md'."
+    )
 
 
 def _explained(citation: Citation) -> list[str]:

@@ -11,7 +11,7 @@ from engine.doors import crew, exits, output, parameters, session
 from engine.doors.finishing import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from engine import Engine
@@ -63,22 +63,14 @@ def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool) -> i
     """
 
     async def follow(engine: Engine) -> int:
+        if attached:  # what it does is told by the process that started it
+            await engine.start(watch=False, work=True, embed=embed)
+            await crew.until_left()
+            return exits.DONE
         crew.hire(engine, concurrency - 1)
-        serving = _serve(engine, watch=False, work=True, embed=embed, as_json=as_json)
-        return await (_until_left(serving) if attached else serving)
+        return await _serve(engine, watch=False, work=True, embed=embed, as_json=as_json)
 
     return session.run(follow, application="noctuary worker")
-
-
-async def _until_left(serving: Coroutine[None, None, int]) -> int:
-    tasks = {asyncio.create_task(serving), asyncio.create_task(crew.until_left())}
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    return exits.DONE
 
 
 async def _serve(engine: Engine, *, watch: bool, work: bool, embed: bool, as_json: bool) -> int:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import ModelError
 from engine.models.embedding.base import BUNDLED
+from engine.models.embedding.courtesy import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,6 +171,7 @@ class BundledEmbedder:
     meaning_share = MEANING_SHARE
 
     def __init__(self, *, threads: int = THREADS) -> None:
+        self._threads = threads
         self._loading = threading.Lock()
         self._session: InferenceSession | None = None
         self._closed = False
@@ -207,8 +209,27 @@ class BundledEmbedder:
 
         (pieces,) = await self._run(pool, self._windows, [texts])
         groups = windows.batches(pieces, BATCH_TOKENS)
-        parts = await self._run(pool, self._embed, groups)
+        parts = await self._calls(pool, groups)
         return windows.pooled([piece for group in groups for piece in group], parts, len(texts), DIMENSION)
+
+    async def _calls(self, pool: ThreadPoolExecutor, groups: Sequence[Sequence[Window]]) -> list[Vectors]:
+        """The model on each group, as many at a time as there are threads. Between two calls questions go
+        first, if nobody waits for these.
+        """
+        free = asyncio.Semaphore(self._threads)
+
+        async def call(group: Sequence[Window]) -> Vectors:
+            async with free:
+                await QUESTIONS.give_way()
+                (part,) = await self._run(pool, self._embed, [group])
+                return part
+
+        calls = [asyncio.create_task(call(group)) for group in groups]
+        try:
+            return await asyncio.gather(*calls)
+        finally:
+            for each in calls:
+                each.cancel()
 
     async def _run(
         self, pool: ThreadPoolExecutor, work: Callable[[Given], Made], inputs: Sequence[Given]
@@ -244,6 +265,8 @@ class BundledEmbedder:
     def _embed(self, batch: Sequence[Window]) -> Vectors:
         """One call of the model (thread of a pool)."""
         import numpy as np
+
+        _require("onnxruntime")
         from onnxruntime.capi import onnxruntime_pybind11_state as failures
 
         from engine.models.embedding import windows
@@ -296,6 +319,7 @@ def _open_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer with what its file switches on switched off: it cuts and pads to 128 tokens,
     and takes a `[SEP]` in a note for the model's own sign.
     """
+    _require("tokenizers")
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(path))
@@ -326,6 +350,19 @@ def _open_session(path: Path) -> InferenceSession:
             f"onnxruntime {onnxruntime.__version__} cannot load {path}: {error}",
             remedy="Install a newer one: pip install --upgrade onnxruntime",
         ) from error
+
+
+def _require(package: str) -> None:
+    """See that a package is there; it takes no time once that was imported.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    if find_spec(package) is None:
+        raise ModelError(
+            f"The package {package}, which the embedding model runs on, is not installed.",
+            remedy=f"Install it: pip install {package}",
+        )
 
 
 def _encodable(text: str) -> str:

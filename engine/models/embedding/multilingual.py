@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
 from engine.models.embedding.base import MULTILINGUAL
+from engine.models.embedding.courtesy import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +179,10 @@ class MultilingualEmbedder:
             check_installed()
         pieces = await self._pieces(lane, texts)
         calls = counted.grouped(pieces, CALL_TOKENS, CALL_TEXTS)
-        answers = [await lane.ask(what, [piece.body for piece in call]) for call in calls]
+        answers = []
+        for call in calls:
+            await QUESTIONS.give_way()
+            answers.append(await lane.ask(what, [piece.body for piece in call]))
         parts = [np.frombuffer(answer, np.float32).reshape(-1, DIMENSION) for answer in answers]
         return windows.pooled([piece for call in calls for piece in call], parts, len(texts), DIMENSION)
 

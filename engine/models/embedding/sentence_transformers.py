@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from engine.errors import ModelError
 from engine.models.embedding.base import SENTENCE_TRANSFORMERS
 from engine.models.embedding.bundled import DEFAULT_DISTANCE, MEANING_SHARE, NICENESS, UNRELATED_DISTANCE
+from engine.models.embedding.courtesy import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -145,7 +146,10 @@ class SentenceTransformersEmbedder:
             for piece in await self._run(pool, model.pieces, number, text, kind)
         ]
         calls = counted.grouped(pieces, CALL_TOKENS, CALL_TEXTS)
-        parts = [await self._run(pool, model.vectors, call, kind) for call in calls]
+        parts = []
+        for call in calls:
+            await QUESTIONS.give_way()
+            parts.append(await self._run(pool, model.vectors, call, kind))
         ordered = [piece for call in calls for piece in call]
         return windows.pooled(ordered, parts, len(texts), model.dimension)
 
