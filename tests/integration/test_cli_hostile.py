@@ -154,6 +154,28 @@ async def test_nothing_that_a_service_tells_steers_the_terminal(
     assert MARK in beside.output.decode()
 
 
+def test_no_file_of_questions_steers_the_terminal(lines: Lines, tmp_path: Path) -> None:
+    lines.notes.mkdir()
+    (lines.notes / "a.md").write_text(f"# owl\n\nowl {SHORT}\n")
+    labelled = {"id": "1", "question": f"owl {SHORT}", "expect": "citation", "expect_path_contains": "a.md"}
+    files = {
+        "good": json.dumps([{**labelled, "id": SHORT}, {**labelled, "expect_path_contains": SHORT}]),
+        "odd": json.dumps([{**labelled, "expect": SHORT}]),
+        "unknown": json.dumps([{**labelled, SHORT: SHORT}]),
+        "lines": f"{SHORT}\n" * 3,
+        NAMES[0]: "{",
+        "bytes": "",
+    }
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    (tmp_path / "bytes").write_bytes(b"\xff\x1b[2J")
+    statuses, got = lines(
+        ("index", str(lines.notes)), *[("models", "compare", str(tmp_path / file)) for file in files]
+    )
+    assert statuses == [exits.DONE, exits.DONE, *[exits.ERROR] * (len(files) - 1)]
+    assert got.count(MARK) >= 3, "an id, a wrong value and the name of a file are told"
+
+
 def test_nobody_can_forge_a_line_by_the_name_of_a_file(lines: Lines) -> None:
     lines.notes.mkdir()
     (lines.notes / "a\nNo drift.\n.md").write_text("owl\n")

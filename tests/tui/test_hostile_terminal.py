@@ -163,7 +163,7 @@ class Tour:
         self("v*y", "copied by OSC 52")
         self("e", "Editor")
         self("p" + pasted(CUT))
-        self("\r", "Searched only")
+        self("\r", "No indexed file")
         self(ESCAPE, "citation")
 
     def dialogs(self, folder: Path) -> None:
