@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import ServiceError
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,8 +116,10 @@ def _quoted(word: str) -> str:
 
 
 def _escaped(word: str) -> str:
-    if any(ord(character) < ord(" ") for character in word):
+    if any(character < " " or character == "\x7f" for character in word):
         raise ServiceError(f"{word!r} cannot stand in a unit: it holds a control character.")
+    if spelt(word) != word:
+        raise ServiceError(f"{spelt(word)} cannot stand in a unit: it is not UTF-8.")
     return word.replace("%", "%%")
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Self
 
 DIMENSION = 8
@@ -136,6 +138,22 @@ class ScriptedOllama:
         if asked.path == "/api/show":
             return Answer({"model_info": {}, "details": {}, **shown})
         return Answer({"embeddings": [vector(text, self.dimension) for text in asked.body["input"]]})
+
+
+@contextmanager
+def in_thread(server: ScriptedOllama) -> Iterator[ScriptedOllama]:
+    """The server on a loop in a thread of its own, for tests that are not asynchronous."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
 
 
 def vector(text: str, dimension: int = DIMENSION) -> list[float]:

@@ -110,6 +110,17 @@ class NoctuaryApp(App[None]):
         waiting = self.status_reader.waiting or any(pane.fetching for pane in self.panes)
         return opening or working or waiting or self.news_waiting
 
+    @property
+    def fault(self) -> Exception | None:
+        """What ended the app, if it was not the user."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        """End for a fault of ours. Whoever runs the app tells it: Textual would print the values of all
+        variables, which are texts of notes and passwords, as they are.
+        """
+        self._close_messages_no_wait()
+
     def spawn(self, work: Coroutine[Any, Any, None], group: str, description: str) -> Worker[None]:
         """Run a worker; one of a group at a time, the newer cancels the older."""
         return self.run_worker(

@@ -9,18 +9,21 @@ letters that are typed ahead reach the input that the key before them opens.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from concurrent import futures
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
 
+import tui.painting  # noqa: F401  (guards every row from now on)
 from tui.paste import Parser
 
 if TYPE_CHECKING:
+    from textual.app import App
     from textual.message import Message
 
 # The driver makes its parser itself, by this name; Textual is pinned, and a test on a real terminal holds it.
@@ -55,9 +58,18 @@ class Repeats:
 
 
 class Driver(LinuxDriver):
-    """Drops what nobody can see any more, where Textual would wait for ever for room in its queue."""
+    """Drops what nobody can see any more, where Textual would wait for ever for room in its queue.
+
+    It writes to standard output: standard error is where libraries write by themselves (`tui.strays`).
+    """
 
     _handed_over = 0.0
+
+    def __init__(
+        self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._file = sys.__stdout__
 
     @property
     def _writes(self) -> bool:

@@ -9,6 +9,7 @@ from textual.keys import Keys, format_key
 
 from engine.errors import SettingsError
 from engine.settings.keys import DEFAULTS, refuse_unknown
+from engine.text.safe import steers
 from tui.actions import REGISTRY, Action
 
 if TYPE_CHECKING:
@@ -79,9 +80,11 @@ def _names(action: str, keys: str) -> tuple[str, ...]:
 
 
 def _is_key(name: str) -> bool:
-    """Whether a name without its modifiers is a key of Textual's, or the name of a character."""
+    """Whether a name without its modifiers is a key of Textual's, or the name of a character that is seen."""
     base = name.rpartition("+")[2]
-    return base in {key.value for key in Keys} or len(base) == 1 or len(format_key(base)) == 1
+    if base in {key.value for key in Keys}:
+        return True
+    return 1 in {len(base), len(format_key(base))} and not steers(base + format_key(base))
 
 
 _APART = frozenset({"folders", "dialog", "confirm", "ask"})

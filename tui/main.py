@@ -46,8 +46,11 @@ def _checked(folder: str) -> Path:
     if not folder:
         raise FolderError("The name of the folder is empty.", remedy="Name a folder of Markdown files.")
     path = expanded(Path(folder)).absolute()
-    if not path.is_dir():
-        state = "is not a folder" if path.exists() else "does not exist"
+    try:
+        state = "" if path.is_dir() else "is not a folder" if path.exists() else "does not exist"
+    except OSError as error:  # no right to look, or a name that is too long for the disk
+        state = f"cannot be read: {error.strerror}"
+    if state:
         raise FolderError(f"{path} {state}.", remedy="Name a folder of Markdown files.")
     return path
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.ending import Ending, end_by
 from tui.app import NoctuaryApp
+from tui.strays import kept_off_the_screen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,13 @@ async def run(settings: Settings, folder: Path | None = None) -> int:
 
     Raises:
         SettingsError: the keys of the settings cannot be used.
+        Exception: a fault of ours, once the terminal is as it was.
     """
+    with kept_off_the_screen():
+        return await _run(settings, folder)
+
+
+async def _run(settings: Settings, folder: Path | None) -> int:
     app = NoctuaryApp(settings, folder)
     asked = asyncio.Event()
     ending = Ending(asked.set)
@@ -39,6 +46,8 @@ async def run(settings: Settings, folder: Path | None = None) -> int:
     finally:
         told.cancel()
         await app.close_engine()
+    if app.fault is not None:
+        raise app.fault
     return end_by(ending.by) if ending.by is not None else app.return_code or 0
 
 

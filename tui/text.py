@@ -3,9 +3,12 @@
 Textual parses a plain `str` as markup and passes control characters to the terminal. So every text is
 first made visible (`engine.text.safe`) and then wrapped in a type that is never parsed: `Content` for
 widgets, rich `Text` for cells of a table. Widths are cells of the terminal, never characters.
+What is forgotten here, `tui.painting` still keeps from the terminal; but it knows nothing of columns.
 """
 
 from __future__ import annotations
+
+import re
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -18,17 +21,29 @@ TAB = 4
 """Cells between two tab stops."""
 
 
+_PICTURE = "\u2190-\u2bff\U0001f000-\U0001faff"
+STRAY_JOINER = re.compile(f"(?<![{_PICTURE}\ufe0f])\u200d|\u200d(?![{_PICTURE}])")
+"""A joiner that makes no picture of two. Where widths are measured, what follows it has none, and on the
+terminal it has."""
+
+
+def legible(text: str, *, keep_newlines: bool = True) -> str:
+    """The text with all that a terminal would obey shown as symbols, and as wide there as it is measured."""
+    shown = visible(text, keep_newlines=keep_newlines)
+    return STRAY_JOINER.sub("", shown) if "\u200d" in shown else shown
+
+
 def plain(text: str) -> str:
     """The text on one line, with all that a terminal would obey shown as symbols, and tabs as spaces.
 
     A tab takes one cell where widths are measured, and up to eight on the terminal.
     """
-    return visible(text, keep_newlines=False).expandtabs(TAB)
+    return legible(text, keep_newlines=False).expandtabs(TAB)
 
 
 def content(text: str, style: str = "") -> Content:
     """The text as it may be given to any widget; newlines stay."""
-    shown = visible(text)
+    shown = legible(text)
     return Content.styled(shown, style) if style else Content(shown)
 
 

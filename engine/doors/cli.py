@@ -11,12 +11,11 @@ import difflib
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from engine.doors import crash, exits, output
+from engine.doors import crash, exits, output, streams
 from engine.errors import NoctuaryError
 from engine.version import VERSION
 
@@ -104,8 +103,8 @@ class Doors(click.Group):
 
 
 def _names_a_folder(word: str) -> bool:
-    # Path("") is the working folder, and exists.
-    return bool(word) and (os.sep in word or word.startswith((".", "~")) or Path(word).exists())
+    # pathlib takes "" for the working folder, and falls over a name that is too long for the disk.
+    return os.sep in word or word.startswith((".", "~")) or os.path.exists(word)  # noqa: PTH110
 
 
 def _meant(word: str) -> str:
@@ -127,7 +126,7 @@ def group() -> None:
 def run(arguments: Sequence[str] | None = None, *, console: click.Command | None = None) -> int:
     """Run a command line and give its exit status; every foreseen error becomes a sentence."""
     group.console = console
-    output.prepare_streams()
+    streams.guard()
     try:
         result = group.main(
             args=None if arguments is None else list(arguments), prog_name="noctuary", standalone_mode=False

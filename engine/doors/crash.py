@@ -12,6 +12,7 @@ from engine.doors import exits, output
 from engine.errors import NoctuaryError
 from engine.packages import explained
 from engine.settings import Paths, mask
+from engine.text.safe import visible
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,7 +34,7 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
     if isinstance(error, ModuleNotFoundError) and (missing := explained(error)):
         output.complain(missing.title, missing.message, missing.remedy)
         raise SystemExit(exits.ERROR)
-    details = mask("".join(traceback.format_exception(kind, error, trace)))
+    details = visible(mask("".join(traceback.format_exception(kind, error, trace))))
     output.complain(
         "Fault",
         f"{kind.__name__}: {mask(str(error))}.",

@@ -1,7 +1,8 @@
 """What a command says and how: safe text on standard output, complaints on standard error, strict JSON.
 
 Text from notes, file names and errors is hostile: all of it passes `visible` before a terminal sees
-it. JSON is pure ASCII, so it needs no such guard, and never holds NaN.
+it, whole lines at a time, so that columns are measured as they are shown; `engine.doors.streams` guards the
+streams themselves. JSON is pure ASCII, so it needs no such guard, and never holds NaN.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -21,21 +20,19 @@ import click
 from engine.text.safe import spelt, visible
 
 
-def prepare_streams() -> None:
-    """Let no character that the terminal's encoding lacks end a command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def say(line: str = "") -> None:
+    """A line on standard output; no name and no error that is quoted in it can begin another."""
+    click.echo(visible(line, keep_newlines=False))
 
 
-def say(text: str = "") -> None:
-    """A line or lines on standard output."""
+def say_text(text: str) -> None:
+    """A text of several lines on standard output."""
     click.echo(visible(text))
 
 
-def note(text: str) -> None:
+def note(line: str) -> None:
     """A remark on standard error, which leaves the output itself as it is for a reader by pipe."""
-    click.echo(visible(text), err=True)
+    click.echo(visible(line, keep_newlines=False), err=True)
 
 
 def complain(title: str, message: str, remedy: str = "") -> None:

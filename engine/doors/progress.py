@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from engine.doors import output
+from engine.doors import output, streams
 from engine.text.amounts import MINUTE, count, duration
 from engine.text.safe import visible
 
@@ -76,7 +76,7 @@ class Phases(Bar):
         if phase != self._phase:
             self._close_bar()
             label = visible(phase, keep_newlines=False)
-            self._bar = click.progressbar(length=total, label=label, show_pos=True, file=sys.stderr)
+            self._bar = click.progressbar(length=total, label=label, show_pos=True, file=streams.drawing())
             self._bar.__enter__()
             self._bar.pos = done
         if self._bar is not None:
@@ -175,7 +175,7 @@ class PullBar(Bar):
             return
         if self._bar is None:
             label = visible(part.status, keep_newlines=False)
-            self._bar = click.progressbar(length=part.total, label=label, file=sys.stderr)
+            self._bar = click.progressbar(length=part.total, label=label, file=streams.drawing())
             self._bar.__enter__()
         self._bar.length = part.total
         self._bar.update(max(0, (part.completed or 0) - self._bar.pos))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import ModelError
 from engine.notes.model import ModelRow
+from engine.text.safe import spelt
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -155,7 +156,7 @@ async def listing(connection: AsyncConnection, making: int, answers: int) -> lis
 
 async def named(connection: AsyncConnection, name: str) -> Known | None:
     """The model of a name."""
-    return await _one(connection, _COLUMNS + " WHERE name = %s", (name,))
+    return await _one(connection, _COLUMNS + " WHERE name = %s", (spelt(name),))
 
 
 async def chosen(connection: AsyncConnection) -> tuple[str, str] | None:

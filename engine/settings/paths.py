@@ -121,10 +121,10 @@ def _base(env: Mapping[str, str], name: str, variable: str) -> Path:
 
 def _private(path: Path) -> Path:
     """Make a folder and what is missing above it, for the user alone."""
-    if path.is_dir():
-        return path
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
+        if path.is_dir():
+            return path
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=0o700, exist_ok=True)
         if not path.is_dir():

@@ -3,6 +3,10 @@
 A control character in a note, a file name or an error message could move the cursor, write to the
 clipboard or show a line in another order than it is read. Here such characters become visible symbols.
 Markup is another matter: give what comes from here to widgets as plain text, never as markup.
+
+`visible` is for whoever lays text out. Under all of them, where text becomes bytes, a last line of defence
+asks `steers`: the console for each row that it paints (`tui.painting`), the commands for all that is
+written to a standard stream (`engine.doors.streams`).
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ _UNSAFE = {
     (False, False): re.compile(f"[\t\n{_UNSAFE_BUT_LINES}]"),
 }
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) -> str:
@@ -44,6 +49,19 @@ def visible(text: str, *, keep_newlines: bool = True, keep_tabs: bool = True) ->
     return pattern.sub(_symbol, text) if pattern.search(text) else text
 
 
+def steers(text: str) -> bool:
+    """Whether there is a character in it that must not reach a terminal within a row; newline and tab too."""
+    return _UNSAFE[False, False].search(text) is not None
+
+
+def blunted(text: str) -> str:
+    """The text with each such character as one symbol of one cell: ␛, and � where there is no picture of it.
+
+    For the last look at a row that is laid out already: it grows by no more than a cell for each.
+    """
+    return _UNSAFE[False, False].sub(_one_cell, text)
+
+
 def spelt(text: str) -> str:
     r"""The text as UTF-8 can hold it. A byte of a file name that is not UTF-8, which Python keeps as half of
     a surrogate pair, becomes `\xff`: so a shell reads it in `$'…'`.
@@ -54,6 +72,11 @@ def spelt(text: str) -> str:
 def _spelt(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+
+
+def _one_cell(match: re.Match[str]) -> str:
+    symbol = _SYMBOLS.get(match[0], "")
+    return symbol if len(symbol) == 1 else _REPLACEMENT
 
 
 def _symbol(match: re.Match[str]) -> str:

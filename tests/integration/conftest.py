@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,10 @@ from engine.settings import Settings
 from tests.integration import bulk
 from tests.integration.database_processes import User, servers
 from tests.integration.line import NOTES, Line
+from tests.integration.shell import ROOT, Shell
 from tests.integration.vault import AttentiveEmbedder, Vault
 from tests.integration.watching import watched
-from tests.scripted_ollama import ScriptedOllama
+from tests.scripted_ollama import ScriptedOllama, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -84,22 +84,9 @@ async def birds(vault: Vault) -> Vault:
 @pytest.fixture
 def ollama_beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
     """A scripted server in a thread of its own, named by the environment."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def made() -> ScriptedOllama:
-        server = ScriptedOllama()
-        await server.start()
-        return server
-
-    server = asyncio.run_coroutine_threadsafe(made(), loop).result(10)
-    monkeypatch.setenv("OLLAMA_URL", server.url)
-    yield server
-    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
-    loop.close()
+    with in_thread(ScriptedOllama()) as server:
+        monkeypatch.setenv("OLLAMA_URL", server.url)
+        yield server
 
 
 @pytest.fixture
@@ -200,3 +187,20 @@ async def users(environment: dict[str, str]) -> AsyncIterator[list[User]]:
     for user in started:
         if user.process.returncode is None:
             await user.kill()
+
+
+@pytest.fixture
+def shell(environment: dict[str, str], database_url: str, tmp_path: Path) -> Iterator[Shell]:
+    """Commands as processes, in which every warning is an error."""
+    env = {
+        **environment,
+        "NOCTUARY_DATABASE_URL": database_url,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "error",
+        "TERM": "xterm-256color",
+    }
+    work = tmp_path / "work"
+    work.mkdir()
+    started = Shell(env, work)
+    yield started
+    started.stop()

@@ -2,82 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
 import select
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.doors import exits
+from tests.integration.shell import SECONDS, Shell, on_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     from tests.conftest import Server
-
-ROOT = Path(__file__).parents[2]
-SECONDS = 30.0
-"""Nothing here takes two of them; a test fails rather than hangs."""
-
-
-class Shell:
-    """Starts `noctuary` in an installation of its own and leaves no process behind."""
-
-    def __init__(self, env: dict[str, str], cwd: Path) -> None:
-        self.env = env
-        self.cwd = cwd
-        self._started: list[subprocess.Popen[str]] = []
-
-    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
-        process: subprocess.Popen[str] = subprocess.Popen(
-            [sys.executable, "-m", "tui", *arguments],
-            **{
-                "stdin": subprocess.DEVNULL,
-                "stdout": subprocess.PIPE,
-                "stderr": subprocess.PIPE,
-                "text": True,
-                "env": self.env,
-                "cwd": self.cwd,
-                **options,
-            },  # type: ignore[call-overload]
-        )
-        self._started.append(process)
-        return process
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=SECONDS)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-    def stop(self) -> None:
-        for process in self._started:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            process.communicate()
-
-
-@pytest.fixture
-def shell(environment: dict[str, str], database_url: str, tmp_path: Path) -> Iterator[Shell]:
-    env = {
-        **environment,
-        "NOCTUARY_DATABASE_URL": database_url,
-        "PYTHONPATH": str(ROOT),
-        "PYTHONWARNINGS": "error",
-    }
-    env["TERM"] = "xterm-256color"
-    work = tmp_path / "work"
-    work.mkdir()
-    started = Shell(env, work)
-    yield started
-    started.stop()
 
 
 @pytest.fixture
@@ -203,19 +146,6 @@ def test_a_fault_is_one_sentence_and_its_details_are_in_a_file(shell: Shell, tmp
     (kept,) = (tmp_path / "xdg" / "state" / "noctuary").glob("fault-*.txt")
     assert "Traceback" in kept.read_text()
     assert "hunter2" not in kept.read_text() + done.stderr
-
-
-def on_terminal(shell: Shell, *arguments: str) -> tuple[int, bytes]:
-    """Run on a pseudo-terminal; exit status and every byte that the terminal got."""
-    master, slave = pty.openpty()
-    process = shell.start(*arguments, stdin=slave, stdout=slave, stderr=slave)
-    os.close(slave)
-    got = b""
-    with contextlib.suppress(OSError):  # Linux reports the end of a pseudo-terminal as an error
-        while piece := os.read(master, 65536):
-            got += piece
-    os.close(master)
-    return process.wait(timeout=SECONDS), got
 
 
 def test_hostile_notes_do_not_steer_a_real_terminal(shell: Shell, notes: Path) -> None:

@@ -12,16 +12,13 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from engine import systemd
 from engine.doors import cli, exits
 from engine.errors import ServiceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SYSTEMCTL = """#!/bin/sh
 echo "$*" >> "$CALLS"
@@ -167,6 +164,17 @@ def test_without_systemd_that_is_the_answer(
     assert not machine.units.exists()
 
 
-def test_a_control_character_does_not_get_into_a_unit() -> None:
-    with pytest.raises(ServiceError, match="control character"):
-        systemd.text_of(systemd.UNITS["watch"], ("noctuary",), {"XDG_DATA_HOME": "a\nExecStart=/bin/evil"})
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("a\nExecStart=/bin/evil", "control character"),
+        ("a\x1b[2J", "control character"),
+        ("a\x7f", "control character"),
+        ("a\udcff", r"a\\xff cannot stand in a unit: it is not UTF-8"),
+    ],
+)
+def test_what_systemd_would_not_read_does_not_get_into_a_unit(value: str, why: str) -> None:
+    with pytest.raises(ServiceError, match=why):
+        systemd.text_of(systemd.UNITS["watch"], ("noctuary",), {"XDG_DATA_HOME": value})
+    with pytest.raises(ServiceError, match=why):
+        systemd.text_of(systemd.UNITS["watch"], ("noctuary",), {}, Path(value))

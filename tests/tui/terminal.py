@@ -21,10 +21,15 @@ PROGRAM = (sys.executable, "-c", "from tui.main import main; main()")
 
 
 class Terminal:
-    """The console on a pty of 80x24. Use it as a context: the program is ended at the end."""
+    """The console on a pty. Use it as a context: the program is ended at the end."""
 
     def __init__(
-        self, environment: Mapping[str, str], *arguments: str, cwd: Path, program: Sequence[str] = PROGRAM
+        self,
+        environment: Mapping[str, str],
+        *arguments: str,
+        cwd: Path,
+        size: tuple[int, int] = (80, 24),
+        program: Sequence[str] = PROGRAM,
     ) -> None:
         self.output = b""
         self._status: int | None = None
@@ -36,7 +41,7 @@ class Terminal:
                 signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore them
             os.chdir(cwd)
             os.execve(program[0], [*program, *arguments], environment)
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +80,11 @@ class Terminal:
             return True
         self.output += os.read(self._fd, 65536)
         return False
+
+    def rest(self, seconds: float = 0.15) -> None:
+        """Read until it has written nothing for so long."""
+        while not self.silent(seconds):
+            pass
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self._pid, number)

@@ -151,6 +151,19 @@ async def test_all_are_marked_also_outside_the_window_and_none_is_lost_when_copi
         assert len(copied[-1].splitlines()) == 99
 
 
+async def test_what_is_copied_of_rows_is_one_line_each_and_holds_nothing_a_terminal_obeys(
+    settings: Settings, copied: list[str]
+):
+    async with desk(settings, now=lambda: NOON) as screen:
+        await fill_queue(screen, 2)
+        await screen.execute("UPDATE job SET path = path || %s", ("\nrm -rf\x1b[201~\x1b[2J",))
+        await screen.press("3", "y")
+        await screen.press("asterisk", "y")
+    one = "/vault/notes/00001.md␊rm -rf␛[201~␛[2J"
+    assert copied[0] == one
+    assert sorted(copied[1].split("\n")) == [one, one.replace("1.md", "2.md")]
+
+
 async def test_retry_takes_the_marks(settings: Settings):
     async with desk(settings, now=lambda: NOON) as screen:
         await fill_queue(screen, 50)

@@ -135,7 +135,14 @@ def test_one_key_for_two_actions_in_one_place_is_refused(overrides):
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"), [("", "left without a key"), (" , ", "left"), ("ctrl+nokey", "is no key")]
+    ("keys", "said"),
+    [
+        ("", "left without a key"),
+        (" , ", "left"),
+        ("ctrl+nokey", "is no key"),
+        ("\u202e", "is no key"),
+        ("ctrl+\x9b", "is no key"),
+    ],
 )
 def test_keys_that_are_none_are_refused(keys, said):
     with pytest.raises(SettingsError, match=said):

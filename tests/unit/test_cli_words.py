@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.doors import cli, exits, output
-from engine.doors.cli import COMMANDS, group
+from engine.doors.cli import COMMANDS
 from engine.errors import FolderError
 from engine.notes.model import Citation, JobStatus
+from tests.command_tree import commands
 from tui.main import _checked, console
-
-CONTEXT = click.Context(group)
 
 
 @pytest.fixture(autouse=True)
@@ -28,18 +27,6 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     for name in ("DATA", "CONFIG", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-
-
-def commands(parent: click.Group = group, path: str = "") -> list[tuple[str, click.Command]]:
-    """Every command with its name as typed, those of groups included."""
-    found = []
-    for name in parent.list_commands(CONTEXT):
-        command = parent.get_command(CONTEXT, name)
-        assert command is not None, name
-        found.append((f"{path}{name}", command))
-        if isinstance(command, click.Group):
-            found += commands(command, f"{name} ")
-    return found
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=[name for name, _ in commands()])

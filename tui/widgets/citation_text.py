@@ -14,8 +14,7 @@ from textual.content import Content, Span
 
 from engine.notes.model import Freshness, FreshnessState
 from engine.text.amounts import count
-from engine.text.safe import visible
-from tui.text import cut, cut_path, plain
+from tui.text import cut, cut_path, legible, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,13 +55,13 @@ def shown(text: str, spans: Iterable[tuple[int, int]], *, line_end: str = "\n", 
         if start >= end:
             continue
         for piece, marked in ((text[at:start], False), (text[start:end], True)):
-            made = visible(piece).replace("\n", line_end).replace("\t", tab)
+            made = legible(piece).replace("\n", line_end).replace("\t", tab)
             if marked:
                 marks.append(Span(length, length + len(made), MATCH))
             parts.append(made)
             length += len(made)
         at = end
-    parts.append(visible(text[at:]).replace("\n", line_end).replace("\t", tab))
+    parts.append(legible(text[at:]).replace("\n", line_end).replace("\t", tab))
     return Content("".join(parts), marks)
 
 

@@ -60,7 +60,7 @@ def config(*, as_example: bool, as_json: bool) -> int:
         if as_json:
             output.dump({"example": example()})
         else:
-            output.say(example())
+            output.say_text(example())
         return exits.DONE
     settings = Settings.load()
     if as_json:
@@ -76,15 +76,19 @@ def _print_config(settings: Settings) -> None:
     output.table([(row.name, row.value or "none", row.source) for row in rows if not row.later])
     later = [row for row in rows if row.later and row.source != "default"]
     if later:
-        output.say("\nArrive with a later version; known, and without effect yet:")
+        output.say()
+        output.say("Arrive with a later version; known, and without effect yet:")
         output.table([(row.name, row.source) for row in later])
     if settings.ignored:
-        output.say("\nIgnored:")
+        output.say()
+        output.say("Ignored:")
         for sentence in settings.ignored:
             output.say(f"  {sentence}")
     for caution in settings.cautions:
-        output.say(f"\nCaution: {caution}")
-    output.say(f"\nSettings file: {settings.paths.config_file}")
+        output.say()
+        output.say(f"Caution: {caution}")
+    output.say()
+    output.say(f"Settings file: {settings.paths.config_file}")
 
 
 @click.command()

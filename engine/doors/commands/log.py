@@ -50,9 +50,8 @@ def _read(file: Path) -> list[dict[str, Any]]:
     Raises:
         LogError: it is there, and cannot be read.
     """
-    if file.exists() and not file.is_file():  # a pipe of that name would never end
-        raise LogError(f"{file} is not a file.", remedy="Remove it; it is made anew.")
     try:
+        _refuse_other_kinds(file)
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
@@ -62,6 +61,11 @@ def _read(file: Path) -> list[dict[str, Any]]:
             remedy="Give yourself the right to, or free its folder; `noctuary doctor` looks at it.",
         ) from error
     return [line for line in map(_line, text.splitlines()) if line is not None]
+
+
+def _refuse_other_kinds(file: Path) -> None:
+    if file.exists() and not file.is_file():  # a pipe of that name would never end
+        raise LogError(f"{file} is not a file.", remedy="Remove it; it is made anew.")
 
 
 def _line(text: str) -> dict[str, Any] | None:

@@ -117,8 +117,9 @@ def _print(result: SearchResult, found: list[tuple[Citation, Freshness]], *, exp
         stale = "" if freshness.state is FreshnessState.SAME else f"  ({freshness})"
         output.say(f"{citation.reference}{stale}")
         if explain:
-            output.say("\n".join(_explained(citation)))
-        output.say(output.indent(citation.text))
+            for line in _explained(citation):
+                output.say(line)
+        output.say_text(output.indent(citation.text))
         output.say()
     if explain and found:
         output.say(f"{count(len(found), 'citation')} by {result.mode} search in {result.seconds:.3f} s")

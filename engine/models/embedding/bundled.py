@@ -77,6 +77,10 @@ THREADS = min(2, os.cpu_count() or 1)
 QUERY_THREADS = 2
 """A question typed while a superseded one is still being embedded does not wait for it."""
 
+# Since 1.29 onnxruntime tells its makers of each model that is loaded, and the terminal when it cannot. It
+# looks when it is imported, here or by another module.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
 LOG_ERRORS_ONLY = 3
 """onnxruntime writes to the terminal by itself; its warnings would land in the middle of the screen."""
 
