@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.database.bulk import as_json, copy
+from engine.database.bulk import as_json, copy, every
 from engine.notes import jobs, prepare
 from engine.notes.model import FolderId, JobId
 from engine.notes.packing import pending_rows, place_rows
@@ -214,18 +214,48 @@ async def _places(
         ),
     )
     files = {(row[1], row[2]): row[0] for row in await cursor.fetchall()}
-    cursor = await connection.execute(
-        "DELETE FROM chunk WHERE file = ANY(%s) RETURNING passage", (list(files.values()),)
-    )
-    before = {row[0] for row in await cursor.fetchall()}
-    places = [item.places or () for item in contents]
+    placed = [_placed(item, files[item.job.folder, item.job.path], ids) for item in contents]
+    before = await _places_before(connection, list(files.values()))
+    changed = [each for each in placed if each.rows != before.get(each.file)]
+    moved = [each.file for each in changed if each.file in before]
+    if moved:
+        await connection.execute("DELETE FROM chunk WHERE file = ANY(%s)", (moved,))
     rows = place_rows(
-        [files[item.job.folder, item.job.path] for item in contents],
-        [len(each) for each in places],
-        [(place.line_start, place.line_end, ids[place.passage]) for each in places for place in each],
+        [each.file for each in changed],
+        [len(each.rows) for each in changed],
+        [row for each in changed for row in each.rows],
     )
     await copy(connection, "chunk (file, position, line_start, line_end, passage)", rows)
-    return before - {ids[key] for item in contents for key in item.passages}
+    left = {row[2] for file in moved for row in before[file]}
+    return left - {ids[key] for item in contents for key in item.passages}
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The places of a file in their order: (line_start, line_end, passage)."""
+
+    file: int
+    rows: list[tuple[int, int, int]]
+
+
+def _placed(item: Content, file: int, ids: Mapping[bytes, int]) -> _Placed:
+    return _Placed(
+        file, [(place.line_start, place.line_end, ids[place.passage]) for place in item.places or ()]
+    )
+
+
+async def _places_before(
+    connection: AsyncConnection, files: Sequence[int]
+) -> dict[int, list[tuple[int, int, int]]]:
+    """The places that the index has of files: a note chunked as before keeps its rows."""
+    cursor = await connection.execute(
+        "SELECT file, line_start, line_end, passage FROM chunk WHERE file = ANY(%s) ORDER BY file, position",
+        (files,),
+    )
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for file, *place in await every(cursor):
+        found.setdefault(file, []).append((place[0], place[1], place[2]))
+    return found
 
 
 async def _want_vectors(

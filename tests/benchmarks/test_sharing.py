@@ -96,7 +96,7 @@ async def drained(base: Path, notes: Path, workers: int) -> tuple[float, float]:
             async def worked_off() -> float:
                 start = time.perf_counter()
                 await engine.notes.index_all()
-                await until(done)
+                await until(done, pause=0.05)
                 return time.perf_counter() - start
 
             await until(ready)
@@ -111,8 +111,12 @@ async def drained(base: Path, notes: Path, workers: int) -> tuple[float, float]:
 async def test_three_workers(installation: Installation, tmp_path: Path) -> None:
     """All on the same cores: the database too, which has half as much to do as they in a first indexing."""
     notes = some(installation.notes, tmp_path / "notes", FILES)
-    first_of_one, again_of_one = await drained(tmp_path / "one", notes, 1)
-    first_of_three, again_of_three = await drained(tmp_path / "three", notes, 3)
+    runs: dict[int, list[tuple[float, float]]] = {1: [], 3: []}
+    for turn in range(3):  # by turns, and the better of each: these machines are noisy
+        for workers, found in runs.items():
+            found.append(await drained(tmp_path / f"{workers}-{turn}", notes, workers))
+    first_of_one, again_of_one = map(min, *runs[1])
+    first_of_three, again_of_three = map(min, *runs[3])
     show(
         Figure(
             f"{FILES:,} notes chunked by three workers",

@@ -25,8 +25,8 @@ PAUSE_SECONDS = 1.0
 """A burst of changes is told as one line."""
 
 SWITCH_SECONDS = 0.001
-"""Python's own 5 ms are what a worker that writes waits for the one of its threads that chunks, again and again
-while it holds up all other writers."""
+"""Python's own 5 ms are what a worker that writes waits for the one of its threads that chunks, again and
+again, while it holds up all other writers."""
 
 ADD = "one that `noctuary folders add FOLDER` adds is watched at once."
 
