@@ -15,6 +15,7 @@ from engine.doctor.opened import Opened, model_check, open_and_look
 from engine.doctor.own_folders import own_folder_findings
 from engine.errors import NoctuaryError
 from engine.settings import Settings
+from engine.settings.paths import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +60,7 @@ async def _installation(settings: Settings, on_state: OnState, *, fix: bool) -> 
     """What needs the settings: the findings before opening, and then everything else with the engine open."""
     found = await _findings(settings, on_state, fix=fix)
     places = settings.paths.locations()
-    unmade = [name for name in ("data", "state") if not places[name].is_dir()]
+    unmade = [name for name in ("data", "state") if not is_folder(places[name])]
     blocked = [finding.check.name for finding in found if finding.blocks]
     if unmade or blocked:
         needed = f"the {unmade[0]} folder" if unmade else f"the {blocked[0]}"
@@ -89,7 +90,7 @@ async def _findings(settings: Settings, on_state: OnState, *, fix: bool) -> list
 async def _look(settings: Settings, on_state: OnState) -> list[Finding]:
     found = await asyncio.to_thread(lambda: list(own_folder_findings(settings)))
     data = settings.paths.locations()["data"]
-    if settings.database_url or not data.is_dir() or any(finding.blocks for finding in found):
+    if settings.database_url or not is_folder(data) or any(finding.blocks for finding in found):
         return found
     from engine.database.embedded.places import Places
     from engine.doctor.server import server_findings

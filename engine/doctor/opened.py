@@ -12,6 +12,7 @@ from engine.doctor.check import Check, State, failed, skipped
 from engine.doctor.watching import watching_checks
 from engine.errors import DatabaseError, ModelError, NoctuaryError, SettingsError
 from engine.settings import mask
+from engine.settings.paths import is_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +93,7 @@ def _database(engine: Engine, seconds: float) -> list[Check]:
 
 
 def _folder(root: Path) -> Check:
-    if not root.is_dir():
+    if not is_folder(root):
         return Check(
             "folder",
             State.FAIL,

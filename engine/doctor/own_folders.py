@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.activity import LOG_FILE
 from engine.doctor.check import Check, Finding, Mend, State, failed, fixed
 from engine.errors import NoctuaryError
+from engine.settings.paths import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def own_folder_findings(settings: Settings) -> Iterator[Finding]:
     )
     kept = tuple(at["state"] / name for name in STATE_FILES)
     for folder in (data, _Folder("state", _OTHERS, kept, kept)):
-        there = at[folder.name].is_dir()
+        there = is_folder(at[folder.name])
         try:
             path = getattr(settings.paths, folder.name)
         except NoctuaryError as error:
@@ -158,7 +159,7 @@ def _remote(name: str, path: Path) -> Iterator[Finding]:
 
 
 def _usable(path: Path) -> bool:
-    return os.access(path, os.W_OK | (os.X_OK if path.is_dir() else os.R_OK))
+    return os.access(path, os.W_OK | (os.X_OK if is_folder(path) else os.R_OK))
 
 
 def _unwritable(name: str, path: Path, mend: Mend | None) -> Finding:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engine.errors import FolderError
 from engine.notes import disk, drift, jobs
 from engine.notes.model import JobKind
-from engine.settings.paths import expanded, real
+from engine.settings.paths import expanded, is_folder, real
 from engine.text.safe import spelt
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ async def _ingest(database: Database, folder: Folder, relative: str) -> int:
         known = await _is_known(connection, folder, relative)
     if not known:
         await asyncio.to_thread(_refuse_nothing, folder, relative)
-    if target.is_dir() or (not target.exists() and not disk.is_note(target.name)):
+    if is_folder(target) or (not os.path.exists(target) and not disk.is_note(target.name)):  # noqa: PTH110 - which may raise
         return (await drift.reconcile(database, folder, relative))[1]
     try:
         wanted = jobs.Wanted(JobKind.INGEST_PATH, relative, disk.written_ns(target.stat()))
@@ -92,7 +92,7 @@ def _refuse_nothing(folder: Folder, relative: str) -> None:
     target = folder.path / relative
     if not os.path.lexists(target):
         raise FolderError(f"{target} is neither on the disk nor in the index.", remedy="Check its spelling.")
-    out = disk.excluded_folder if target.is_dir() else disk.excluded
+    out = disk.excluded_folder if is_folder(target) else disk.excluded
     if out(folder.path, relative):
         raise FolderError(
             f"{target} is not indexed: it is hidden, ignored by a .gitignore, below a link to a folder, or"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.database.bulk import every
 from engine.notes import disk, drift
+from engine.settings.paths import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -105,7 +106,7 @@ def _without_settled(result: Survey, now: dict[str, Indexed]) -> Survey:
     root = result.folder.path
     unwritten = [path for path in result.changed if now.get(path) == result.indexed[path]]
     orphaned = [path for path in result.orphaned if path in now]
-    confirmed = bool(result.orphaned) and not orphaned and root.is_dir()  # a human let an emptied root go
+    confirmed = bool(result.orphaned) and not orphaned and is_folder(root)  # a human let an emptied root go
     return replace(
         result,
         missing=_there([path for path in result.missing if path not in now], root),

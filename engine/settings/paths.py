@@ -26,6 +26,13 @@ _VARIABLES = {
 }
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there, as far as can be seen: `Path.is_dir` raises where there is no right to look,
+    and for a name that is too long for the disk.
+    """
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 @dataclass(frozen=True, slots=True)
 class Paths:
     """The four folders. The properties make a folder when they are first read."""

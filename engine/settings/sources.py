@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import io
+import os
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -110,7 +111,7 @@ def _environment(layers: Layers, names: Names, env: Mapping[str, str], cwd: Path
 
 def _dotenv(layers: Layers, names: Names, path: Path) -> None:
     """Read a `.env` without expanding `$` in its values. A folder of that name is not one."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - which raises where there is no right to look
         return
     from dotenv.parser import parse_stream
 

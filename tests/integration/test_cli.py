@@ -6,14 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 import psycopg
+import pytest
 
 from engine.doors import exits
 from tests.integration.line import NOTES
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.integration.line import Line
 
@@ -280,6 +279,19 @@ def test_doctor_names_the_state_folder_that_cannot_be_made_once(noctuary: Line, 
     assert str(tmp_path / "xdg/state/noctuary") in failed[0]["sentence"]
     assert failed[0]["remedy"]
     assert "Not tried: it needs the state folder." in noctuary("doctor").out
+
+
+@pytest.mark.parametrize("part", ["data", "state"])
+def test_doctor_names_a_folder_whose_name_is_too_long_for_the_disk(
+    noctuary: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.setenv(f"XDG_{part.upper()}_HOME", str(tmp_path / ("n" * 300)))
+    for options in ((), ("--fix",)):
+        checked = noctuary("doctor", *options)
+        assert checked.status == exits.ERROR
+        assert f"fail  {part} folder: " in checked.out
+        assert "File name too long" in checked.out
+        assert "ok    model: " in checked.out, "it goes on"
 
 
 def test_a_database_that_is_not_there_is_one_sentence(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelError
 from engine.models.embedding import counted, languages
+from engine.settings.paths import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,7 +184,7 @@ def _opened(name: str) -> SentenceModel:
 
     torch.set_num_threads(THREADS)
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if is_folder(folder):
         return SentenceModel(_transformer(str(folder)), folder.resolve().name, fingerprint(folder))
     if name.startswith(("/", ".", "~")):
         raise ModelError(f"There is no folder {name}.", remedy="Set EMBEDDINGS_MODEL to one with a model.")
