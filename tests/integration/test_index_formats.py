@@ -83,3 +83,19 @@ def test_the_chunks_of_this_version_are_those_it_says() -> None:
     words = "owls real-time real time my_var my var 夢を を見 見る 夢 見 camelcase camel case c++ c 1.0.21 1 0 21 owls"
     assert made == [(1, 6, ("Owls",), words.split())]
     assert (prepare.FORMAT, prepare.TERMS_FORMAT) == (1, 1)
+
+
+async def test_a_note_that_is_chunked_as_before_keeps_its_rows(vault: Vault) -> None:
+    await vault.save("a.md", "# Owls\n\nHunt.\n\n## Food\n\nMice.\n")
+    await vault.save("b.md", "# Swifts\n\nFly.\n")
+    before = await vault.rows("SELECT file, position, xmin::text FROM chunk ORDER BY 1, 2")
+    await vault.rows("UPDATE file SET format = 0")
+    vault.write("b.md", "# Swifts\n\nFly high.\n")
+    await vault.index()
+    assert await vault.rows("SELECT DISTINCT format FROM file") == [(prepare.FORMAT,)]
+    after = await vault.rows("SELECT file, position, xmin::text FROM chunk ORDER BY 1, 2")
+    assert after[:2] == before[:2]
+    assert after[2][:2] == before[2][:2]
+    assert after[2] != before[2]
+    assert await vault.found("high") == ["b.md"]
+    await vault.check()
