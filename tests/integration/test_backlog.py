@@ -14,6 +14,7 @@ from engine.models.embedding.courtesy import QUESTIONS
 from engine.notes import backlog
 from engine.notes.backlog import Backlog
 from engine.notes.model import DriftCause, Mode
+from tests.integration.model_process import process
 from tests.integration.vault import AttentiveEmbedder
 from tests.support import eventually
 
@@ -296,9 +297,9 @@ async def test_the_backlog_lets_questions_go_first(vault: Vault) -> None:
 
 async def test_a_search_is_a_question(vault: Vault) -> None:
     polite = Polite()
-    await vault.notes.embedders.change(polite)
-    await vault.notes.embedders.settle()
     await vault.save("a.md", "owls\n")
-    await vault.notes.search("owls")
+    async with process(vault, polite, work=False) as notes:
+        await notes.embedders.settle()
+        await notes.search("owls")
     assert polite.pauses
     assert all(polite.pauses)
