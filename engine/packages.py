@@ -56,6 +56,13 @@ def explained(error: ModuleNotFoundError) -> PackageMissing | None:
     return _lacking([wanted])
 
 
+def install(extra: str) -> str:
+    """What to run for an extra. Never by the project's name alone: an index may have another's under it."""
+    if (_ROOT / "pyproject.toml").is_file():
+        return f"Run `pip install '.[{extra}]'` in {_ROOT}."
+    return f"Install Noctuary again with its extra {extra}: `pip install '.[{extra}]'` where you cloned it."
+
+
 def _lacking(names: list[str]) -> PackageMissing:
     are = "is" if len(names) == 1 else "are"
     cloned = (_ROOT / "pyproject.toml").is_file()

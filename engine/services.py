@@ -7,7 +7,7 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from engine.errors import NoctuaryError
+from engine.errors import DatabaseUnavailable, NoctuaryError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,7 +63,9 @@ class Services:
                 await run()
             # Whatever fells a service is logged in full and shown; the other services go on.
             except Exception as error:  # noqa: BLE001
-                self._fell(name, sentence(error))
+                # Once, the database takes everybody's connections with it, and the status line tells of it.
+                if pause > FIRST_PAUSE or not isinstance(first_of(error), DatabaseUnavailable):
+                    self._fell(name, sentence(error))
                 foreseen = isinstance(first_of(error), NoctuaryError)
                 _log.error("%s stopped: %s", name, sentence(error), exc_info=None if foreseen else error)
             else:

@@ -33,6 +33,9 @@ XDG = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 _VARIABLE = re.compile(r"environment \((\w+)\)")
 """How the settings name a variable as the source of a value."""
 
+TARGET = "default.target"
+"""What starts the units: the user's session."""
+
 LINGER = "loginctl enable-linger"
 """What lets the services of a user run while nobody is logged in."""
 
@@ -104,7 +107,7 @@ def text_of(
             "Nice=10",
             "",
             "[Install]",
-            "WantedBy=default.target",
+            f"WantedBy={TARGET}",
             "",
         ]
     )
@@ -141,11 +144,12 @@ def install(units: Sequence[Unit], settings: Settings, env: Mapping[str, str]) -
     Raises:
         ServiceError: systemd is not there or refuses, or a file of that name is somebody else's.
     """
-    _systemctl()
+    for unit in units:
+        _check_ours(folder(env) / unit.file)
+    _run("show", "--property=Version")  # nothing is written where nobody would start it
     written = []
     for unit in units:
         path = folder(env) / unit.file
-        _check_ours(path)
         text = text_of(unit, program(), given(settings, env), working_folder(settings, Path.cwd()))
         written.append(_write(path, text))
     _run("daemon-reload")
@@ -180,16 +184,27 @@ def remove(env: Mapping[str, str]) -> list[Path]:
     """Stop every unit of ours and remove its file. Returns the files removed.
 
     Raises:
-        ServiceError: systemd is not there or refuses.
+        ServiceError: systemd is not there, or could not be told; then the files are removed all the same.
     """
     there = [unit for unit in UNITS.values() if (folder(env) / unit.file).exists()]
     removed = []
+    untold = ""
     for unit in there:
         path = folder(env) / unit.file
         _check_ours(path)
-        _run("disable", "--now", unit.file)
+        try:
+            _run("disable", "--now", unit.file)
+        except ServiceError as error:
+            untold = error.message
+            (path.parent / f"{TARGET}.wants" / unit.file).unlink(missing_ok=True)
         path.unlink()
         removed.append(path)
+    if untold:
+        files = " and ".join(map(str, removed))
+        raise ServiceError(
+            f"{files}: removed, but systemd was not told. {untold}",
+            remedy="It forgets them by the next login.",
+        )
     if removed:
         _run("daemon-reload")
     return removed
@@ -204,13 +219,22 @@ def states(env: Mapping[str, str]) -> list[UnitState]:
     found = []
     for unit in UNITS.values():
         path = folder(env) / unit.file
-        told = _run("show", "--property=ActiveState,SubState,UnitFileState", unit.file)
-        values = dict(line.partition("=")[::2] for line in told.splitlines())
-        active = values.get("ActiveState", "unknown")
+        values = _told(unit)
+        active = values.get("ActiveState", "state unknown: systemd does not answer")
         detail = values.get("SubState", "")
         shown = active if detail in {"", active, "dead"} else f"{active} ({detail})"
         found.append(UnitState(unit.file, path, path.exists(), shown, values.get("UnitFileState", "")))
     return found
+
+
+def _told(unit: Unit) -> dict[str, str]:
+    """What systemd says of a unit; nothing where it does not answer, as without a session of its own."""
+    _systemctl()
+    try:
+        told = _run("show", "--property=ActiveState,SubState,UnitFileState", unit.file)
+    except ServiceError:
+        return {}
+    return dict(line.partition("=")[::2] for line in told.splitlines())
 
 
 def _systemctl() -> str:

@@ -17,7 +17,7 @@ from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui import work
 from tui.driver import Driver
 from tui.keymap import Keymap
-from tui.live import RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
+from tui.live import LOST, RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
 from tui.panes.base import FetchFailed, Shown
 from tui.screens.main import MainScreen
 from tui.status_reader import StatusReader
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.screen")
 
-TOPICS = ("folder", "file", "job", "embedding", "drift", "service")
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service", LOST)
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0
@@ -191,6 +191,12 @@ class NoctuaryApp(App[None]):
 
     def on_changed(self, message: Changed) -> None:
         """Rows changed: the status line and the panes they belong to read again."""
+        if LOST in message.topics and RECONNECTED not in message.topics:
+            # To ask the database would say so too, but only when it has not answered for many seconds.
+            self.engine_failed(
+                DatabaseUnavailable("The connection to the database was lost.", remedy="It is tried again.")
+            )
+            return
         self.status_reader.soon()
         for pane in self._main.panes:
             if pane.topics & message.topics or RECONNECTED in message.topics:

@@ -19,7 +19,7 @@ REPAINTS = 4.0
 REDUCED_REPAINTS = 1.0
 """The same with the setting for slow lines."""
 
-RECONNECTED = "reconnected"
+RECONNECTED, LOST = "reconnected", "lost"
 
 
 async def follow(app: NoctuaryApp, changes: AsyncIterator[Change], per_second: float) -> None:

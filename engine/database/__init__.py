@@ -6,6 +6,6 @@ Importing this package is cheap; the driver comes with `Database.open`.
 from __future__ import annotations
 
 from engine.database.database import Database
-from engine.database.model import RECONNECTED, Change, DatabaseInfo, OnState
+from engine.database.model import LOST, RECONNECTED, Change, DatabaseInfo, OnState
 
-__all__ = ["RECONNECTED", "Change", "Database", "DatabaseInfo", "OnState"]
+__all__ = ["LOST", "RECONNECTED", "Change", "Database", "DatabaseInfo", "OnState"]

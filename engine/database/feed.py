@@ -16,7 +16,7 @@ import psycopg
 
 from engine.database.arrivals import arrivals
 from engine.database.connecting import end
-from engine.database.model import RECONNECTED, Change
+from engine.database.model import LOST, RECONNECTED, Change
 from engine.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Subscription(AsyncIterator[Change]):
         """Note a change; for topics that were not asked for, nothing happens."""
         if self._ended:
             return
-        if topic == RECONNECTED or not self._topics or topic in self._topics:
+        everything = not self._topics and topic != LOST  # who reads rows then would only meet the failure
+        if topic == RECONNECTED or everything or topic in self._topics:
             self._waiting[topic] = None
             self._wake.set()
 
@@ -84,7 +85,8 @@ class Feed:
     def subscribe(self, *topics: str) -> Subscription:
         """Changes of the tables `topics` (none: of all) from this call on.
 
-        After a lost connection came back, every subscriber gets `Change("reconnected")`: read anew.
+        After a lost connection came back, every subscriber gets `Change("reconnected")`: read anew. Who asks
+        for "lost" is told when it is lost.
         """
         subscription = Subscription(frozenset(topics))
         self._subscriptions.add(subscription)
@@ -120,6 +122,7 @@ class Feed:
                     self.tell(payload)
             except psycopg.Error as error:
                 _log.warning("the change feed lost its connection: %s", " ".join(str(error).split()))
+            self.tell(LOST)
             await connection.close()
             connection = self._connection = await self._return()
             self.tell(RECONNECTED)

@@ -11,6 +11,9 @@ OnState = Callable[[str], None]
 RECONNECTED = "reconnected"
 """Topic of the synthetic change that follows a lost feed: anything may have changed meanwhile."""
 
+LOST = "lost"
+"""Topic of the synthetic change that tells of it at once, to those who ask for it by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

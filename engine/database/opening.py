@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from engine.database.address import Address
-from engine.database.connecting import Connection, unavailable
 from engine.database.embedded.server import EmbeddedServer
 from engine.database.setup import prepare
 from engine.errors import DatabaseUnavailable
@@ -18,6 +18,7 @@ from engine.errors import DatabaseUnavailable
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from engine.database.connecting import Connection
     from engine.database.model import OnState
     from engine.settings import Settings
 
@@ -47,6 +48,8 @@ async def open_pool(
 ) -> AsyncConnectionPool[Connection]:
     """The one pool of this process; its connections are made in the background."""
     parameters: dict[str, Any] = dict(address.engine(application))
+    # What it says of connections that broke goes to standard error as it is; who needed them tells.
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         kwargs=parameters | {"autocommit": True},
         min_size=_SMALLEST,
@@ -78,10 +81,18 @@ async def borrow(pool: AsyncConnectionPool[Connection], address: Address) -> Asy
         yield connection
     except psycopg.Error as error:
         if connection.closed:
-            raise unavailable(address, error) from error
+            raise _lost(address, error) from error
         raise
     finally:
         await pool.putconn(connection)
+
+
+def _lost(address: Address, error: psycopg.Error) -> DatabaseUnavailable:
+    reason = " ".join(address.scrub(str(error)).split()).rstrip(".?!")
+    return DatabaseUnavailable(
+        f"The database at {address.where} went away in the midst of the work: {reason}.",
+        remedy="Try again; what runs in the background does so by itself.",
+    )
 
 
 async def _sound(pool: AsyncConnectionPool[Connection]) -> Connection:

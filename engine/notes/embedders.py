@@ -326,10 +326,16 @@ class Embedders:
                 names = ", ".join(row.name for row in await self.listing()) or "none"
                 raise ModelError(f"The index knows no model {name!r}.", remedy=f"It knows: {names}.")
             if any(each.id == known.id for each in self.answering()):
-                raise ModelError(
-                    f"{name} is in use.", remedy="Choose another model first: noctuary models use."
-                )
+                raise self._in_use(known)
             await models.forget(connection, known.id)
+
+    def _in_use(self, known: Known) -> ModelError:
+        if self.making is not None and self.making.id != known.id:
+            remedy = f"Wait until {self.making.name}, which is chosen, has its vectors."
+            return ModelError(f"{known.name} still answers.", remedy=remedy)
+        return ModelError(
+            f"{known.name} is in use.", remedy="Choose another model first: noctuary models use."
+        )
 
     async def tried(self, provider: str | None, model: str | None) -> ModelTrial:
         """A model tried now; without a provider the one this process uses.

@@ -25,6 +25,7 @@ _BY_ID = _COLUMNS + " WHERE id = %s"
 # A model that could not read a passage has done with it all the same.
 _COMPLETE = """
     UPDATE model SET complete_at = now() WHERE id = %(model)s AND complete_at IS NULL
+        AND EXISTS (SELECT FROM passage WHERE orphaned_at IS NULL)
         AND NOT EXISTS (
             SELECT FROM passage WHERE orphaned_at IS NULL AND NOT EXISTS (
                 SELECT FROM embedding WHERE embedding.model = %(model)s AND embedding.passage = passage.id

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 HARDLY = 0.5
 """How far the model reads a query (0..1) below which a search says so."""
 
+FEW_WORDS = 3
+"""Words that show which language a query is in."""
+
 COMMON_PHRASE = (
     f"The phrase is of common words: only the {lists.PHRASE_TEXTS:,} passages that fit the query best were "
     "searched for it."
@@ -295,7 +298,7 @@ def limits(mode: Mode, text: str, waiting: int, reads: float) -> list[str]:
         )
         until = "not found by meaning until then" if by_meaning else "found by words alone until then"
         notes.append(f"Vectors are still being made: {passages}, {until}.")
-    if reads < HARDLY and any(letter.isalpha() for letter in text):
+    if reads < HARDLY and _shows_its_language(text):
         if by_meaning:
             notes.append("The model hardly reads this query's language: its distances mean little.")
         elif not reads:
@@ -303,6 +306,12 @@ def limits(mode: Mode, text: str, waiting: int, reads: float) -> list[str]:
         else:
             notes.append("The model hardly reads this query's language: words count for more.")
     return notes
+
+
+def _shows_its_language(text: str) -> bool:
+    """One or two words in Latin letters, such as a name, are of no language in particular."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return bool(letters) and (len(text.split()) >= FEW_WORDS or not "".join(letters).isascii())
 
 
 def _check(asked: Asked) -> None:

@@ -138,7 +138,7 @@ def test_what_is_wrong_is_one_sentence(noctuary: Line, ollama_beside: ScriptedOl
         (("",), "it is empty"),
         (("nowhere.json",), "nowhere.json cannot be read: No such file or directory. Check the path."),
         ((str(bad),), "row 2: 'expects' is not a field of a question. Did you mean expect?"),
-        ((str(good), "--model", "cloud"), "Set it to one of: bundled, ollama"),
+        ((str(good), "--model", "cloud"), "Name one of: bundled, ollama"),
         ((str(good), "--model", ""), "it is empty"),
         ((str(good),), "No model has the vectors of nearly all 3 passages. `noctuary index` makes those"),
     ):

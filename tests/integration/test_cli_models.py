@@ -43,7 +43,7 @@ def test_what_is_not_there_is_an_error_that_says_what_to_do(
     noctuary: Line, ollama_beside: ScriptedOllama
 ) -> None:
     for arguments, said in (
-        (("use", "cloud"), "Set it to one of: bundled, ollama"),
+        (("use", "cloud"), "Name one of: bundled, ollama"),
         (("use", "bundled/bert"), "the bundled embedder is 'all-MiniLM-L6-v2'"),
         (("use", "ollama/nonesuch"), "noctuary models pull nonesuch"),
         (("test", "ollama/nonesuch"), "noctuary models pull nonesuch"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from engine.database import RECONNECTED, Change, Database
+from engine.database import LOST, RECONNECTED, Change, Database
 from tests.support import eventually
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ async def test_a_burst_is_told_in_few_changes(database: Database) -> None:
 
 
 async def test_a_lost_connection_comes_back_and_everybody_is_told(database: Database, server: Server) -> None:
-    changes = database.feed.subscribe("file")
+    changes, everything = database.feed.subscribe("file"), database.feed.subscribe()
+    state = database.feed.subscribe(LOST)
     async with database.connection() as connection:
         listeners = (
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE query = 'LISTEN noctuary'"
@@ -67,7 +68,9 @@ async def test_a_lost_connection_comes_back_and_everybody_is_told(database: Data
         row = await (await connection.execute("SELECT current_database()")).fetchone()
     assert row
     assert server.run(f"{listeners} AND datname = '{row[0]}'") == [(True,)]
-    assert await asyncio.wait_for(anext(changes), 10) == Change(RECONNECTED)
+    assert await asyncio.wait_for(anext(state), 10) == Change(LOST)
+    for told in (state, changes, everything):  # the others would only ask a database that is not there
+        assert await asyncio.wait_for(anext(told), 10) == Change(RECONNECTED)
     await notify(database, "file")
     assert await asyncio.wait_for(anext(changes), 5) == Change("file")
 

@@ -312,7 +312,7 @@ async def test_a_model_that_does_not_work_is_not_chosen(
     async with process(birds, fresh, work=False, ollama_url=ollama.url) as notes:
         with pytest.raises(ModelError, match="has no model"):
             await notes.embedders.choose(OLLAMA, "nonesuch")
-        with pytest.raises(SettingsError, match="not an embedder here"):
+        with pytest.raises(SettingsError, match="not a provider of embedding models"):
             await notes.embedders.choose("cloud", None)
         opened = await wanted(birds.database, birds.settings)
         assert opened.provider == "bundled"

@@ -16,6 +16,7 @@ import pytest
 
 from engine import Engine, services
 from engine.activity import ActivityLog
+from engine.errors import DatabaseUnavailable
 from engine.models.embedding import bundled
 from engine.notes import Notes, watcher
 from engine.notes.model import Mode
@@ -35,6 +36,26 @@ if TYPE_CHECKING:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(services, "WELL_AFTER", 1.0)
+
+
+async def test_a_lost_database_is_no_fault_of_a_service_unless_it_stays_away() -> None:
+    falls = 0
+    lasting = asyncio.Event()
+
+    async def falling() -> None:
+        nonlocal falls
+        falls += 1
+        if falls == 2:
+            await lasting.wait()
+        raise DatabaseUnavailable("The server went away.")
+
+    held = Services()
+    held.start("embedder", falling)
+    await eventually(lambda: falls == 2)
+    assert held.faults == {}
+    lasting.set()
+    await eventually(lambda: held.faults == {"embedder": "The server went away."})
+    await held.stop()
 
 
 async def test_a_service_that_falls_is_started_again_and_its_fault_is_visible_meanwhile(

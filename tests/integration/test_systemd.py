@@ -70,6 +70,7 @@ def test_the_unit_is_one_that_systemd_reads(machine: Machine, monkeypatch: pytes
     assert 'Environment="DATABASE_URL=postgresql://me:50%%\\"x$y\\\\z@db/notes"' in text
     assert "WorkingDirectory" not in text
     assert machine.calls() == [
+        "--user --no-pager show --property=Version",
         "--user --no-pager daemon-reload",
         "--user --no-pager enable --now noctuary-watch.service noctuary-worker.service",
         "--user --no-pager restart noctuary-watch.service noctuary-worker.service",
@@ -178,3 +179,29 @@ def test_what_systemd_would_not_read_does_not_get_into_a_unit(value: str, why: s
         systemd.text_of(systemd.UNITS["watch"], ("noctuary",), {"XDG_DATA_HOME": value})
     with pytest.raises(ServiceError, match=why):
         systemd.text_of(systemd.UNITS["watch"], ("noctuary",), {}, Path(value))
+
+
+def test_without_a_session_nothing_is_written(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REFUSE", "show")
+    assert cli.run(["service", "install", "watch", "worker"]) == exits.ERROR
+    assert "Failed to connect to bus" in capsys.readouterr().err
+    assert not machine.units.exists()
+
+
+def test_without_a_session_the_units_are_told_and_removed_all_the_same(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["service", "install"]) == exits.DONE
+    link = machine.units / "default.target.wants" / "noctuary-watch.service"
+    link.parent.mkdir()
+    link.symlink_to(machine.units / "noctuary-watch.service")
+    monkeypatch.setenv("REFUSE", "user")
+    capsys.readouterr()
+    assert cli.run(["service", "status"]) == exits.DONE
+    assert "systemd does not answer" in capsys.readouterr().out
+    assert cli.run(["service", "remove"]) == exits.ERROR
+    assert "removed, but systemd was not told" in capsys.readouterr().err
+    assert [file for file in machine.units.rglob("*") if not file.is_dir()] == []
+    assert cli.run(["service", "remove"]) == exits.DONE

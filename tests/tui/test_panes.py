@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.database import LOST, RECONNECTED
 from engine.errors import DatabaseUnavailable
 from engine.notes import Notes, drift
 from engine.notes.model import DriftCause, JobStatus
+from tests.support import eventually
 from tests.tui.desk import NOON, NOTES, desk, fill_queue, write
 from tui.panes.drift import DriftPane
 from tui.panes.inbox import InboxPane
@@ -93,6 +95,16 @@ async def test_a_pane_that_cannot_read_keeps_its_rows_and_calls_them_stale(
         await screen.settle()
         assert "Stale" not in screen.text
         assert "db ✓" in screen.text
+
+
+async def test_a_lost_connection_is_said_before_anything_is_asked(settings: Settings, vault: Path):
+    async with desk(settings, vault) as screen:
+        await screen.settle()
+        assert "db ✓" in screen.text
+        screen.engine.database.feed.tell(LOST)
+        await eventually(lambda: "✗ db away" in screen.text)
+        screen.engine.database.feed.tell(RECONNECTED)
+        await eventually(lambda: "db ✓" in screen.text)
 
 
 async def test_a_fault_of_ours_is_said_and_the_pane_can_be_read_again(

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 MODEL = click.argument("model", metavar="PROVIDER[/MODEL]")
 
 
+HAS_ALL = "It has all its vectors, and answers from now on."
+MAKES = "Running consoles and workers make its vectors from now on; the model before it answers meanwhile."
+
+
 @click.group(invoke_without_command=True)
 @parameters.JSON
 @click.pass_context
@@ -77,7 +81,9 @@ def use(model: str, *, as_json: bool) -> int:
         if as_json:
             output.dump({"chosen": chosen})
         else:
-            output.say(f"{chosen} is chosen. Running consoles and workers make its vectors from now on.")
+            rows = {row.name: row for row in await engine.notes.embedders.listing()}
+            complete = chosen in rows and rows[chosen].embedded and not rows[chosen].pending
+            output.say(f"{chosen} is chosen. {HAS_ALL if complete else MAKES}")
         return exits.DONE
 
     return session.run(work, application="noctuary models")

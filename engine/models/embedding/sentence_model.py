@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelError
 from engine.models.embedding import counted, languages
+from engine.packages import install
 from engine.settings.paths import is_folder
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-INSTALL = "Install it: pip install 'noctuary[sentence-transformers]' (the CPU build of torch is enough)."
+INSTALL = f"{install('sentence-transformers')} The CPU build of torch is enough."
 
 QUERY, PASSAGE = "query", "passage"
 """What a text is embedded as."""
