@@ -145,6 +145,7 @@ async def test_nothing_that_a_service_tells_steers_the_terminal(
         screen.until("pending")
         with Terminal(shell.env, "worker", "--no-embed", *form, cwd=shell.cwd) as beside:
             beside.until("is encoded as UTF-16")
+            beside.until(MARK)
             beside.press("\x03")
             assert await eventually(beside.ended) == (exits.INTERRUPTED,)
         screen.press("\x03")
