@@ -123,9 +123,13 @@ class NoctuaryApp(App[None]):
 
     def spawn(self, work: Coroutine[Any, Any, None], group: str, description: str) -> Worker[None]:
         """Run a worker; one of a group at a time, the newer cancels the older."""
-        return self.run_worker(
+        worker = self.run_worker(
             work, name=group, group=group, description=description, exclusive=True, exit_on_error=False
         )
+        if (task := worker._task) is not None:  # noqa: SLF001  (it has no other end to hear of)
+            # One that is cancelled before its first step would be told on the terminal as never awaited.
+            task.add_done_callback(lambda _: work.close())
+        return worker
 
     # Opening the engine ------------------------------------------------------------------------
 

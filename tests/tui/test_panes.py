@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -95,6 +96,21 @@ async def test_a_pane_that_cannot_read_keeps_its_rows_and_calls_them_stale(
         await screen.settle()
         assert "Stale" not in screen.text
         assert "db ✓" in screen.text
+
+
+async def test_work_that_is_superseded_before_it_began_leaves_nothing_behind(settings: Settings, vault: Path):
+    async with desk(settings, vault) as screen:
+        begun = []
+
+        async def work() -> None:
+            begun.append(True)
+
+        first, second = work(), work()
+        screen.app.spawn(first, "test", "test")
+        screen.app.spawn(second, "test", "test")
+        await screen.settle()
+        assert begun == [True]
+        assert inspect.getcoroutinestate(first) == inspect.CORO_CLOSED
 
 
 async def test_a_lost_connection_is_said_before_anything_is_asked(settings: Settings, vault: Path):
