@@ -253,8 +253,9 @@ class FolderWatcher:
 
     def _schedule(self, below: str, delays: Sequence[float]) -> None:
         now = time.monotonic()
-        soon = [time_ for time_ in self._due.get(below, []) if time_ <= now + delays[0]]
-        self._due[below] = [*soon[:1], *(now + delay for delay in delays[1 if soon else 0 :])]
+        # One soon and one when it has settled are enough, however many hints come; neither is ever lost.
+        times = sorted([*self._due.get(below, []), *(now + delay for delay in delays)])
+        self._due[below] = [times[0], times[-1]] if times[-1] > times[0] else times[:1]
         self._due_changed.set()
 
     async def _survey_due(self, identity: tuple[int, int] | None) -> None:

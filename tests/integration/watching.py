@@ -40,7 +40,19 @@ class Watched:
                 return False
             return await self.vault.in_index() == self.vault.on_disk()
 
-        await eventually(so, timeout)
+        try:
+            await eventually(so, timeout)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self._standing()}") from None
+
+    async def _standing(self) -> str:
+        """All that can tell why the index does not equal the disk."""
+        jobs = await self.vault.rows("SELECT to_jsonb(job) FROM job ORDER BY id")
+        problem = await self.vault.rows("SELECT now(), mode, reason, beat_at FROM watcher")
+        lines = [f"jobs {jobs}", f"watcher {self.state}", f"told {problem}", f"faults {self.services.faults}"]
+        lines.append(f"index {await self.vault.in_index()}")
+        lines.append(f"disk {self.vault.on_disk()}")
+        return "\n".join(lines)
 
     async def mode(self, mode: WatchMode, timeout: float = 10) -> None:
         """Wait until the watcher is in a mode."""
