@@ -103,3 +103,43 @@ class DatasetError(NoctuaryError):
     """A file of labelled questions cannot be read, or a row of it is not one."""
 
     title = "Questions"
+
+
+class LanguageError(NoctuaryError):
+    """The language model cannot be used: not set up, not reached, refused, or too slow."""
+
+    title = "Language model"
+
+
+class BudgetError(LanguageError):
+    """What the day's token limit leaves is not enough for another call."""
+
+    title = "Token budget"
+
+
+class OutputError(LanguageError):
+    """What the model wrote is not what it was asked for, also after it was told so."""
+
+    title = "Model's output"
+
+    def __init__(self, message: str, *, remedy: str = "", tokens: int = 0) -> None:
+        super().__init__(message, remedy=remedy)
+        self.tokens = tokens
+
+
+class PromptError(NoctuaryError):
+    """A prompt of that version is not there, or cannot be filled in."""
+
+    title = "Prompt"
+
+
+class WriteError(NoctuaryError):
+    """The writing agent wrote nothing: its path was refused, it wandered, or the disk did not take it."""
+
+    title = "Writing"
+
+
+class ServeError(NoctuaryError):
+    """The HTTP server cannot be started as it was asked to."""
+
+    title = "Server"

@@ -15,34 +15,20 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from engine.errors import SettingsError
 
 from . import parsing, sources
+from .answering import Answering
 from .keys import refuse_unknown
 from .parsing import mask
 from .paths import Paths
+from .spec import SPEC, Spec, setting
 
 __all__ = ["Paths", "SettingRow", "Settings", "mask"]
 
 DEFAULT = "default"
-_SPEC = "spec"
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Spec:
-    """What one setting means, how it is read and what is a valid value."""
-
-    doc: str
-    expected: str
-    parse: parsing.Parser
-    plain: bool = False
-    fallbacks: tuple[str, ...] = ()
-    later: bool = False
-    unset: str = ""
-    """What holds when nothing is given, where the default does not tell by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +46,11 @@ class SettingRow:
     default: str = ""
 
 
-def _setting(
-    default: T,
-    parse: parsing.Parser,
-    expected: str,
-    doc: str,
-    *,
-    plain: bool = False,
-    fallbacks: tuple[str, ...] = (),
-    later: bool = False,
-    unset: str = "",
-) -> T:
-    """A field whose metadata is its documentation."""
-    spec = _Spec(doc, expected, parse, plain, fallbacks, later, unset)
-    return field(default=default, metadata={_SPEC: spec})
-
-
 @dataclass(frozen=True)
-class Settings:
+class Settings(Answering):
     """Every setting of this version. Make one with `load`, or directly in tests."""
 
-    database_url: str | None = _setting(
+    database_url: str | None = setting(
         None,
         parsing.database_url,
         "a PostgreSQL address such as postgresql://user:password@host:5432/name, or the word embedded",
@@ -89,21 +59,21 @@ class Settings:
         plain=True,
         unset=parsing.EMBEDDED,
     )
-    corpus_path: tuple[Path, ...] = _setting(
+    corpus_path: tuple[Path, ...] = setting(
         (),
         parsing.folders(os.pathsep),
         f"one folder, or several separated by '{os.pathsep}'",
         "Folders of notes that are added when the program starts. In config.toml a list may be given.",
         plain=True,
     )
-    embeddings_provider: str = _setting(
+    embeddings_provider: str = setting(
         "bundled",
         parsing.choice("bundled", "ollama", "sentence-transformers", "multilingual"),
         "bundled, ollama, sentence-transformers or multilingual",
         "Where the vectors of passages are made.",
         plain=True,
     )
-    embeddings_model: str | None = _setting(
+    embeddings_model: str | None = setting(
         None,
         parsing.text,
         "the name of a model that the provider has, or unset",
@@ -111,21 +81,21 @@ class Settings:
         plain=True,
         unset="the provider's own",
     )
-    ollama_url: str = _setting(
+    ollama_url: str = setting(
         "http://localhost:11434",
         parsing.http_url,
         "an address such as http://localhost:11434",
         "Where Ollama listens.",
         plain=True,
     )
-    retrieval_default_k: int = _setting(
+    retrieval_default_k: int = setting(
         3,
         parsing.integer(1, 200),
         "a whole number from 1 to 200",
         "How many citations a search gives when it does not say.",
         plain=True,
     )
-    retrieval_max_distance: float | None = _setting(
+    retrieval_max_distance: float | None = setting(
         None,
         parsing.number(0, 2),
         "a number from 0 (the same) to 2 (opposite)",
@@ -133,31 +103,31 @@ class Settings:
         plain=True,
         unset="the model's own",
     )
-    watch: str = _setting(
+    watch: str = setting(
         "auto",
         parsing.choice("auto", "events", "polling"),
         "auto, events or polling",
         "How changes on the disk are noticed. auto: by events, and by polling where events cannot be had.",
     )
-    poll_interval: float = _setting(
+    poll_interval: float = setting(
         5.0,
         parsing.number(0.1, 3600),
         "seconds, from 0.1 to 3600",
         "Seconds between two looks at a folder that is watched by polling.",
     )
-    reconcile_interval: float = _setting(
+    reconcile_interval: float = setting(
         600.0,
         parsing.number(1, 86400),
         "seconds, from 1 to 86400",
         "Seconds between two full comparisons of disk and index while a folder is watched.",
     )
-    lease_seconds: float = _setting(
+    lease_seconds: float = setting(
         60.0,
         parsing.number(0.1, 3600),
         "seconds, from 0.1 to 3600",
         "Seconds after which a job whose worker gave no sign of life is taken by another.",
     )
-    editor: str = _setting(
+    editor: str = setting(
         "",
         parsing.command,
         "a command such as vim, or code --wait",
@@ -165,13 +135,13 @@ class Settings:
         fallbacks=("VISUAL", "EDITOR"),
         unset="$VISUAL, $EDITOR, vi or nano",
     )
-    log_level: str = _setting(
+    log_level: str = setting(
         "info",
         parsing.choice("debug", "info", "warning", "error"),
         "debug, info, warning or error",
         "The least important message that the log keeps.",
     )
-    reduced_repaint: bool = _setting(
+    reduced_repaint: bool = setting(
         default=False,
         parse=parsing.boolean,
         expected="yes or no",
@@ -180,7 +150,7 @@ class Settings:
     keys: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({}),
         metadata={
-            _SPEC: _Spec(
+            SPEC: Spec(
                 "Other keys for actions: the id of a binding and its keys.",
                 'a table in config.toml such as [keys] with lines like list.copy = "y,C"',
                 parsing.keymap,
@@ -231,9 +201,11 @@ class Settings:
             SettingRow(name.lower(), name, "***", at, doc, later=True) for name, at in self.later.items()
         ]
 
-    def _row(self, name: str, spec: _Spec) -> SettingRow:
+    def _row(self, name: str, spec: Spec) -> SettingRow:
         default = spec.unset or _shown(_default(name))
         value = _shown(getattr(self, name)) or (self._editor_found() if name == "editor" else default)
+        if spec.secret and getattr(self, name):
+            value = "***"
         return SettingRow(name, variable(name), value, self.source(name), spec.doc, spec.later, default)
 
     def _editor_found(self) -> str:
@@ -269,8 +241,11 @@ class Settings:
         raise SettingsError("No editor is known.", remedy="Set $EDITOR, or editor in config.toml.")
 
 
-_SPECS: dict[str, _Spec] = {
-    item.name: item.metadata[_SPEC] for item in fields(Settings) if _SPEC in item.metadata
+# Inherited fields come last, as the least are in want of them.
+_SPECS: dict[str, Spec] = {
+    item.name: item.metadata[SPEC]
+    for item in sorted(fields(Settings), key=lambda item: item.name not in Settings.__annotations__)
+    if SPEC in item.metadata
 }
 
 
@@ -307,8 +282,9 @@ def _parsed(name: str, raw: sources.Raw) -> object:
     try:
         value = spec.parse(raw.value, raw.base)
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
+        shown = "***" if spec.secret else mask(repr(raw.value))
         raise SettingsError(
-            f"{name} is {mask(repr(raw.value))} (from {raw.source}), which is not valid.",
+            f"{name} is {shown} (from {raw.source}), which is not valid.",
             remedy=f"Expected: {spec.expected}.",
         ) from error
     return MappingProxyType(value) if isinstance(value, dict) else value

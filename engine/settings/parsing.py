@@ -139,6 +139,14 @@ def http_url(value: object, base: Path) -> str:
     return found.rstrip("/")
 
 
+def secret(value: object, base: Path) -> str:
+    """A key or token: printable ASCII without blanks, as a header carries it."""
+    found = text(value, base)
+    if not (found.isascii() and found.isprintable()) or " " in found:
+        raise ValueError("it is not a key")
+    return found
+
+
 def keymap(value: object, base: Path) -> dict[str, str]:
     """Binding id to keys; several keys as a list or separated by commas.
 

@@ -22,21 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PREFIX = "NOCTUARY_"
-# Names that a knowman `.env` may hold and that later versions will read.
-LATER = (
-    "LLM_PROVIDER",
-    "CHAT_MODEL",
-    "AGENT_MODEL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_MODEL",
-    "OPENAI_API_KEY",
-    "OPENAI_MODEL",
-    "XAI_API_KEY",
-    "XAI_MODEL",
-    "PROMPT_VERSION",
-    "API_TOKEN",
-    "RATE_LIMIT_PER_MINUTE",
-)
+# Names that later versions will read, and an older or a foreign `.env` may hold already: none today.
+LATER: tuple[str, ...] = ()
 # A key of somebody else's `.env` is taken for a misspelt one of ours above this similarity:
 # EMBEDDING_MODEL (.97) is, TEST_DATABASE_URL (.83) is not.
 _RESEMBLES = 0.88

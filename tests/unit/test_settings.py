@@ -79,7 +79,7 @@ def test_an_empty_value_is_not_given(home: Home) -> None:
     assert home.load(RETRIEVAL_DEFAULT_K="").retrieval_default_k == 7
 
 
-def test_a_knowman_dotenv_is_known_and_what_is_for_later_is_listed(home: Home) -> None:
+def test_a_knowman_dotenv_is_known_whole(home: Home) -> None:
     home.dotenv(
         "DATABASE_URL=postgresql+psycopg://knowman:pw@localhost:5432/knowman\nCORPUS_PATH=./corpus\n"
         "OLLAMA_URL=http://localhost:11434\nRETRIEVAL_DEFAULT_K=4\nRETRIEVAL_MAX_DISTANCE=0.5\n"
@@ -91,12 +91,23 @@ def test_a_knowman_dotenv_is_known_and_what_is_for_later_is_listed(home: Home) -
     assert settings.database_url == "postgresql://knowman:pw@localhost:5432/knowman"
     assert settings.corpus_path == (home.cwd / "corpus",)
     assert settings.retrieval_max_distance == 0.5
-    assert len(settings.later) == 12
+    assert (settings.llm_provider, settings.chat_model, settings.agent_model) == ("claude", "m", "m")
+    assert (settings.anthropic_api_key, settings.api_token) == ("sk-secret", "t0ken")
+    assert (settings.prompt_version, settings.rate_limit_per_minute) == ("ask_v1", 0)
+    assert settings.later == {}
     assert settings.ignored == ()
     shown = " ".join(f"{row}" for row in settings.rows())
     assert "sk-secret" not in shown
     assert "t0ken" not in shown
     assert ":pw@" not in shown
+    assert "sk-secret" not in repr(settings)
+
+
+def test_a_secret_that_is_not_valid_is_not_shown(home: Home) -> None:
+    home.dotenv("API_TOKEN='pass word'\n")
+    message = home.refusal()
+    assert "api_token is ***" in message
+    assert "word" not in message.replace("pass", "")
 
 
 def test_an_unknown_provider_is_refused_with_what_is_valid(home: Home) -> None:

@@ -1,0 +1,1 @@
+"""Language models: one interface, one file a provider. What they say is data, checked before use."""

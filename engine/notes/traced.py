@@ -1,0 +1,39 @@
+"""The nouns of traces: what was asked of the notes, by whom, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class TraceKind(StrEnum):
+    """What was done with a query."""
+
+    SEARCH = "search"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One search or ask. `door` is the program it came through; `answered` says of a search that something
+    was found, of an ask that there is an answer. Seconds are those of the engine. `at` None: now.
+    """
+
+    kind: TraceKind
+    door: str
+    query: str
+    citations: int
+    seconds: float
+    answered: bool
+    prompt_version: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    trouble: str = ""
+    at: datetime | None = None
+    id: int | None = None
