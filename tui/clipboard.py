@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from engine.cleanup import to_its_end
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -106,9 +108,11 @@ async def _feed(argv: Sequence[str], text: str) -> str | None:
         async with asyncio.timeout(TOOL_SECONDS):
             await process.communicate(text.encode("utf-8"))
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return f"no answer in {TOOL_SECONDS:g} s"
+    finally:
+        if process.returncode is None:  # late, or nobody waits any more
+            process.kill()
+            await to_its_end(process.wait())
     return None if process.returncode == 0 else f"status {process.returncode}"
 
 

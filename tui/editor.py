@@ -15,13 +15,14 @@ import signal
 import sys
 import threading
 from asyncio import subprocess
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import SuspendNotSupported
 
+from engine.cleanup import to_its_end
 from engine.errors import NoctuaryError
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ class _Outcome:
         except asyncio.CancelledError as cancelled:
             self.cancelled = cancelled
             if process is not None:
-                await _end(process)
+                with suppress(asyncio.CancelledError):  # told already
+                    await to_its_end(_end(process))
 
     def check(self, name: str) -> None:
         """Raise what happened, if it was not a good end."""
@@ -179,6 +181,7 @@ async def _end(process: subprocess.Process) -> None:
             await process.wait()
     except TimeoutError:
         process.kill()
+        await process.wait()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine.cleanup import to_its_end
 from engine.errors import ServiceError
 from engine.systemd import program
 
@@ -41,7 +42,7 @@ async def _work() -> None:
     try:
         status = await process.wait()
     finally:
-        await _end(process)
+        await to_its_end(_end(process))
     raise ServiceError(f"It ended by itself with status {status}.", remedy="The log may tell why.")
 
 

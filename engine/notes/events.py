@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.cleanup import to_its_end
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
@@ -42,9 +44,13 @@ async def changes(root: Path, *, beat: float) -> AsyncGenerator[list[tuple[str, 
             yield [(kind, path) for kind, path in told]
         raise EventsFailed("the process that listens for them ended")
     finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await to_its_end(_end(process))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
 
 
 async def _listener(root: Path, beat: float) -> asyncio.subprocess.Process:

@@ -9,6 +9,7 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
+from engine.cleanup import to_its_end
 from engine.database.address import ADMIN
 from engine.database.embedded.account import Account, give
 from engine.database.embedded.locate import MAJOR
@@ -140,7 +141,7 @@ async def _initdb(folder: Path, programs: Path, account: Account) -> None:
         _, words = await process.communicate()
     except asyncio.CancelledError:
         process.terminate()  # it removes what it made
-        await process.wait()
+        await to_its_end(process.wait())
         raise
     if process.returncode:
         reason = " ".join(words.decode(errors="replace").split()) or f"initdb ended with {process.returncode}"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.cleanup import to_its_end
 from engine.errors import ModelError
 from engine.models.embedding.multilingual_child import ASKED, FAILURE, TOLD
 
@@ -74,7 +75,7 @@ class Child:
             raise ModelError(f"The process for the embedding model did not start: it {error}.") from error
         finally:
             if not loaded:  # also when the caller was cancelled
-                await child.end()
+                await to_its_end(child.end())
         return child
 
     @property
@@ -167,7 +168,7 @@ class Seat:
         """End the process."""
         child, self.child = self.child, None
         if child is not None:
-            await child.end()
+            await to_its_end(child.end())
 
 
 class Lane:
