@@ -30,7 +30,7 @@ class Watched:
         """The watcher of the vault's folder."""
         return self.notes._watchers[self.vault.folder.id].state
 
-    async def agrees(self, timeout: float = 15) -> None:
+    async def agrees(self, timeout: float = 40) -> None:
         """Wait until the queue is empty and the index equals the disk."""
 
         async def so() -> bool:
