@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 LINE_SECONDS = 5.0
 """Plain lines come no closer than this: a log should not fill with them."""
 
+FITTING = 0
+"""click's word for a bar as wide as the terminal leaves room for."""
+
+LABEL = 30
+"""Characters of what is fetched: the name of a layer is sixty, and tells nobody anything."""
+
 FILES = "Indexing files"
 PASSAGES = "Embedding passages"
 
@@ -76,7 +82,9 @@ class Phases(Bar):
         if phase != self._phase:
             self._close_bar()
             label = visible(phase, keep_newlines=False)
-            self._bar = click.progressbar(length=total, label=label, show_pos=True, file=streams.drawing())
+            self._bar = click.progressbar(
+                length=total, label=label, show_pos=True, width=FITTING, file=streams.drawing()
+            )
             self._bar.__enter__()
             self._bar.pos = done
         if self._bar is not None:
@@ -175,7 +183,9 @@ class PullBar(Bar):
             return
         if self._bar is None:
             label = visible(part.status, keep_newlines=False)
-            self._bar = click.progressbar(length=part.total, label=label, file=streams.drawing())
+            self._bar = click.progressbar(
+                length=part.total, label=label[:LABEL], width=FITTING, file=streams.drawing()
+            )
             self._bar.__enter__()
         self._bar.length = part.total
         self._bar.update(max(0, (part.completed or 0) - self._bar.pos))

@@ -47,14 +47,15 @@ _OPEN_JOBS = " UNION ALL ".join(
 )
 
 _OTHER_MODEL = """
-    SELECT DISTINCT file.path, model.name
+    SELECT file.path, max(model.name), bool_and(mine.state IS NOT DISTINCT FROM 'pending')
     FROM embedding AS other
     JOIN model ON model.id = other.model
     JOIN chunk ON chunk.passage = other.passage
     JOIN file ON file.id = chunk.file
+    LEFT JOIN embedding AS mine ON mine.model = %(model)s AND mine.passage = other.passage
     WHERE other.model <> %(model)s AND other.state = 'embedded' AND file.folder = %(folder)s
-        AND NOT EXISTS (SELECT FROM embedding AS mine WHERE mine.model = %(model)s
-            AND mine.passage = other.passage AND mine.state = 'embedded')
+        AND mine.state IS DISTINCT FROM 'embedded'
+    GROUP BY file.path
 """
 
 
@@ -273,7 +274,10 @@ async def report(
     )
 
 
-async def _other_model(connection: AsyncConnection, folder: Folder, model: int | None) -> dict[str, str]:
+async def _other_model(
+    connection: AsyncConnection, folder: Folder, model: int | None
+) -> dict[str, tuple[str, bool]]:
+    """The files that have vectors of another model only: which, and whether those of this one are coming."""
     if model is None:
         return {}
     cursor = await connection.execute("SELECT count(*) FROM model WHERE id <> %s", (model,))
@@ -281,23 +285,28 @@ async def _other_model(connection: AsyncConnection, folder: Folder, model: int |
     if not row or not row[0]:
         return {}
     cursor = await connection.execute(_OTHER_MODEL, {"model": model, "folder": folder.id})
-    return dict(await cursor.fetchall())
+    return {path: (name, coming) for path, name, coming in await cursor.fetchall()}
 
 
-def _rows(result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, str]) -> list[DriftRow]:
+def _rows(
+    result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, tuple[str, bool]]
+) -> list[DriftRow]:
     found: dict[str, DriftRow] = {}
     for cause, path, detail, since in _causes(result, open_, other):
         job = open_.get(path)
-        queued = job is not None and job.status != "failed" and cause is not DriftCause.OTHER_MODEL
-        comment = ""
-        if job is not None and queued:
+        comment, queued = "", False
+        if cause is DriftCause.OTHER_MODEL:
+            queued = other[path][1]
+            comment = "; its vectors are waited for" if queued else ""
+        elif job is not None and job.status != "failed":
+            queued = True
             comment = "; a job waits for it" if job.status == "pending" else "; a job works on it"
         found.setdefault(path, DriftRow(cause, result.folder.path, path, detail + comment, since, queued))
     return sorted(found.values(), key=lambda row: (list(DriftCause).index(row.cause), row.path))
 
 
 def _causes(
-    result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, str]
+    result: Survey, open_: Mapping[str, OpenJob], other: Mapping[str, tuple[str, bool]]
 ) -> Iterator[tuple[DriftCause, str, str, datetime | None]]:
     """Every cause there is for a path, the most telling first."""
     files = result.listing.files
@@ -315,7 +324,7 @@ def _causes(
     for path, reason in result.listing.unreadable.items():
         if path:
             yield DriftCause.NOT_INDEXED, path, f"cannot be read: {reason}", None
-    for path, name in other.items():
+    for path, (name, _) in other.items():
         yield DriftCause.OTHER_MODEL, path, f"has vectors of {name} and not of the model in use", None
 
 

@@ -304,6 +304,7 @@ class Embedders:
             await embedder.ready()
             async with self._database.transaction() as connection:
                 await models.choose(connection, embedder.provider, embedder.model)
+            _log.info("%s/%s was chosen to make the vectors", embedder.provider, embedder.model)
             return embedder.model_id
         finally:
             await embedder.close()

@@ -200,6 +200,13 @@ async def test_another_model_is_named_until_the_model_in_use_has_made_its_vector
     assert names == [(MODEL_ID,), ("older",)]
 
 
+async def test_what_the_model_in_use_will_read_by_itself_waits_for_nobody(drifted: Vault) -> None:
+    assert not (await rows(drifted))["model.md"].queued
+    await drifted.notes.embedders.backlog.fill()
+    row = (await rows(drifted))["model.md"]
+    assert (row.queued, row.detail.rpartition("; ")[2]) == (True, "its vectors are waited for")
+
+
 async def test_what_failed_is_an_open_matter_only_once(drifted: Vault) -> None:
     """A failed note that is also missing from the index is one row, with the failure as its cause."""
     assert [row.cause for row in (await drifted.notes.drift()).rows if row.path == "failed.md"] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,15 @@ async def test_repair_takes_the_marks_only(settings: Settings, vault: Path):
         await screen.until(lambda: "1 job queued" in screen.flash)
         counts = await screen.engine.notes.job_counts()
         assert counts.pending == 1
+
+
+async def test_what_no_job_can_mend_is_said_so(settings: Settings, vault: Path):
+    async with desk(settings, vault) as screen:
+        await screen.engine.notes.index_all()
+        await screen.engine.notes.work_until_idle()
+        (vault / os.fsdecode(b"\xff.md")).write_text("named by no letters\n")
+        await screen.press("4", "R", "space", "r")
+        await screen.until(lambda: "No job can mend this" in screen.flash)
 
 
 async def test_a_folder_that_is_gone_is_told_above_the_rows(settings: Settings, vault: Path):

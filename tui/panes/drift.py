@@ -213,6 +213,8 @@ class DriftPane(ListPane[DriftReport]):
             self.marks.forget(keys)
             self.dirty = True
             self.redraw()
+            if not queued:
+                return "No job can mend this: the line below the list says why"
             return f"{count(queued, 'job')} queued; what is repaired leaves the list"
 
         self.command(lambda engine: engine.notes.repair(keys), "repair", said)
