@@ -38,6 +38,26 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "WELL_AFTER", 1.0)
 
 
+async def test_a_service_that_falls_over_its_own_cleaning_up_is_stopped_all_the_same() -> None:
+    """Its error takes the place of the cancellation, and it was started again: whoever stopped it waited on."""
+    running = asyncio.Event()
+
+    async def clumsy() -> None:
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("the disk is full")
+
+    held = Services()
+    held.start("clumsy", clumsy)
+    await running.wait()
+    async with asyncio.timeout(5):
+        await held.stop()
+    assert not held.running("clumsy")
+    assert held.faults == {}
+
+
 async def test_a_lost_database_is_no_fault_of_a_service_unless_it_stays_away() -> None:
     falls = 0
     lasting = asyncio.Event()
