@@ -10,12 +10,11 @@ import asyncio
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar, cast
-from urllib.parse import unquote, urlsplit
 
 from engine.errors import ModelError
 from engine.models.embedding.base import PullProgress
+from engine.models.ollama_client import START, client, line
 from engine.settings import mask
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CONNECT_SECONDS = 3.0
 REACH_SECONDS = 15.0
 """For a question about the server or a model, which it answers from memory."""
 
@@ -35,10 +33,6 @@ ANSWER_SECONDS = 120.0
 
 SILENCE_SECONDS = 600.0
 """For the next sign of life while a model is pulled: checking the sum of a large one is silent."""
-
-LONGEST_REASON = 300
-
-START = "Start it: ollama serve, or set OLLAMA_URL."
 
 
 class TooLongError(ModelError):
@@ -141,7 +135,7 @@ class OllamaServer:
         if self._closed:
             raise self._was_closed()
         if self._client is None:
-            self._client = _client(self._url)
+            self._client = client(self._url)
         return self._client
 
     async def _ask(
@@ -183,7 +177,7 @@ class OllamaServer:
             return ModelError(f"Ollama at {self.name} did not answer within {seconds:g} s.", remedy=START)
         if isinstance(error, ConnectionError | httpx.ConnectTimeout | httpx.ConnectError):
             return ModelError(f"Ollama does not answer at {self.name}.", remedy=START)
-        return ModelError(f"Ollama at {self.name} broke off: {_line(error)}.", remedy=START)
+        return ModelError(f"Ollama at {self.name} broke off: {line(error)}.", remedy=START)
 
     def _nonsense(self) -> ModelError:
         return ModelError(
@@ -193,7 +187,7 @@ class OllamaServer:
 
     def _refusal(self, error: ollama.ResponseError, model: str, *, pulling: bool) -> ModelError:
         """What an error the server sent means."""
-        reason = _line(error.error)
+        reason = line(error.error)
         words = reason.lower()
         if pulling:
             remedy = "Look its name up at ollama.com/library."
@@ -260,35 +254,6 @@ async def _opened(url: str) -> AsyncIterator[OllamaServer]:
         await server.close()
 
 
-def _client(url: str) -> ollama.AsyncClient:
-    """A client of the server. A proxy of the environment is not for this machine's own addresses,
-    and what stands before an `@` is a user and a password, which the library would drop.
-    """
-    import httpx
-    import ollama
-
-    parts = urlsplit(url)
-    user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
-    timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
-    local = _is_local(parts.hostname or "")
-    try:
-        return ollama.AsyncClient(url, timeout=timeout, auth=user, trust_env=not local)
-    except (ValueError, ImportError, httpx.InvalidURL) as error:
-        raise ModelError(
-            f"Ollama cannot be reached at {mask(url)}: {_line(error)}.",
-            remedy="Check OLLAMA_URL, and the proxy that the environment names (HTTP_PROXY, ALL_PROXY).",
-        ) from error
-
-
-def _is_local(host: str) -> bool:
-    """Whether a host is this machine."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return address.is_loopback or address.is_unspecified
-
-
 async def _awaited(answer: Awaitable[T]) -> T:
     """Any awaitable as a coroutine, which a task wants."""
     return await answer
@@ -305,12 +270,6 @@ def _parameter(parameters: str | None, name: str) -> int | None:
     lines = (line.split() for line in (parameters or "").splitlines())
     values = (line[1] for line in lines if len(line) > 1 and line[0] == name)
     return next((int(value) for value in values if value.isdecimal()), None)
-
-
-def _line(reason: object) -> str:
-    """A foreign reason as part of a sentence: one line, bounded, without its full stop or a password."""
-    words = " ".join(str(reason).split()) or type(reason).__name__
-    return mask(words[:LONGEST_REASON].rstrip(". "))
 
 
 def _has_crashed(error: ollama.ResponseError) -> bool:
