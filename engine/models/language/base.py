@@ -129,7 +129,7 @@ class LanguageModel(ABC):
         """The next turn as JSON that the schema holds good, asked again with guidance where it is not.
 
         Raises:
-            OutputError: what came was not valid, also after the last retry; it carries the tokens spent.
+            OutputError: what came was not valid, also after the last retry.
             LanguageError: it cannot be had.
         """
 

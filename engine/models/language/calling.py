@@ -61,6 +61,14 @@ class Fault(Exception):
         self.after = after
 
 
+class InvalidOutput(OutputError):
+    """An answer that was not valid to the last, with what the tries took."""
+
+    def __init__(self, message: str, spent: Tokens) -> None:
+        super().__init__(message, remedy="Try again, or set another model.")
+        self.spent = spent
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked of a provider. With a `schema` the answer shall be JSON that it holds good."""
@@ -118,11 +126,7 @@ class Provider(LanguageModel):
                 fault = f"it was cut off after {max_tokens:,} tokens; {fault}"
             said = (Message(Role.ASSISTANT, found.text), Message(Role.USER, structured.guidance(fault)))
             request = replace(request, messages=(*messages, *(said if found.text else said[1:])))
-        raise OutputError(
-            f"{self.name} gave no valid answer, also when told so: {fault}.",
-            remedy="Try again, or set another model.",
-            tokens=spent.total,
-        )
+        raise InvalidOutput(f"{self.name} gave no valid answer, also when told so: {fault}.", spent)
 
     async def stream(
         self, messages: Sequence[Message], *, max_tokens: int = MOST_TOKENS
