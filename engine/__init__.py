@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from engine.database import Change, Database
     from engine.inbox import Inbox
+    from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
     from engine.settings import Settings
@@ -49,6 +50,7 @@ class Engine:
         self, settings: Settings, database: Database, embedder: Embedder, log: ActivityLog, services: Services
     ) -> None:
         from engine.inbox import Inbox
+        from engine.language import Language
         from engine.notes import Notes
 
         self.settings = settings
@@ -58,6 +60,7 @@ class Engine:
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
+        self.language: Language = Language(database, settings)
 
     @classmethod
     async def open(
@@ -99,6 +102,7 @@ class Engine:
         """Stop the background work, give back what is in hand, and leave the database."""
         await self._services.stop()
         await self.notes.embedders.close()
+        await self.language.close()
         await self.database.close()
         self.log.shut()
 

@@ -122,10 +122,6 @@ class OutputError(LanguageError):
 
     title = "Model's output"
 
-    def __init__(self, message: str, *, remedy: str = "", tokens: int = 0) -> None:
-        super().__init__(message, remedy=remedy)
-        self.tokens = tokens
-
 
 class PromptError(NoctuaryError):
     """A prompt of that version is not there, or cannot be filled in."""

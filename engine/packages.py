@@ -5,11 +5,16 @@ It imports none of them, so that it can say so.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import PackageMissing
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 NEEDED = {
     "click": "click",
@@ -61,6 +66,20 @@ def install(extra: str) -> str:
     if (_ROOT / "pyproject.toml").is_file():
         return f"Run `pip install '.[{extra}]'` in {_ROOT}."
     return f"Install Noctuary again with its extra {extra}: `pip install '.[{extra}]'` where you cloned it."
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """A module that an extra brings.
+
+    Raises:
+        PackageMissing: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != module:
+            raise
+        raise PackageMissing(f"The package {module} is not installed.", remedy=install(extra)) from error
 
 
 def _lacking(names: list[str]) -> PackageMissing:

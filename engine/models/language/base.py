@@ -129,7 +129,7 @@ class LanguageModel(ABC):
         """The next turn as JSON that the schema holds good, asked again with guidance where it is not.
 
         Raises:
-            OutputError: what came was not valid, also after the last retry; it carries the tokens spent.
+            OutputError: what came was not valid, also after the last retry.
             LanguageError: it cannot be had.
         """
 
@@ -141,6 +141,14 @@ class LanguageModel(ABC):
 
         Raises:
             LanguageError: it cannot be had, or broke off.
+        """
+
+    @abstractmethod
+    async def look(self) -> None:
+        """See that the model can be had, without a token spent.
+
+        Raises:
+            LanguageError: it cannot.
         """
 
     @abstractmethod
