@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
 from engine.models.language.calling import End, Provider, Request
-from engine.models.language.sdk import CONNECT_SECONDS, Place, fault, nonsense
+from engine.models.language.sdk import CONNECT_SECONDS, Place, broken, fault, nonsense
 from engine.packages import require
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ClaudeLanguage(Provider):
             async with aclosing(_read(answer, as_json=request.schema is not None)) as pieces:
                 async for piece in pieces:
                     yield piece
-        except sdk.AnthropicError as error:
+        except (sdk.AnthropicError, *broken()) as error:
             raise fault(error, sdk, self._place) from error
         except (ValueError, TypeError, AttributeError) as error:
             raise nonsense(self._place) from error

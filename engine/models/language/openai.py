@@ -13,7 +13,7 @@ from engine.errors import LanguageError
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
 from engine.models.language.calling import End, Fault, Provider, Request
 from engine.models.language.claude import arguments
-from engine.models.language.sdk import CONNECT_SECONDS, Place, fault, nonsense, reason_of
+from engine.models.language.sdk import CONNECT_SECONDS, Place, broken, fault, nonsense, reason_of
 from engine.packages import require
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class OpenAILanguage(Provider):
                     yield reading.add(chunk)
         except sdk.APIStatusError as error:
             raise self._unknown_parameter(error) or fault(error, sdk, self._place) from error
-        except sdk.OpenAIError as error:
+        except (sdk.OpenAIError, *broken()) as error:
             raise fault(error, sdk, self._place) from error
         except (ValueError, TypeError, AttributeError) as error:
             raise nonsense(self._place) from error

@@ -6,6 +6,7 @@ hold the key.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,12 @@ def fault(error: Exception, sdk: ModuleType, place: Place) -> Fault:
         return Fault(told, again=True)
     told = LanguageError(f"{place.name} broke off: {_safe(error, place)}.", remedy="Try again.")
     return Fault(told, again=True)
+
+
+def broken() -> tuple[type[Exception], ...]:
+    """What an SDK lets through of the HTTP client under it, whose name changed, when an answer breaks off."""
+    clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    return (OSError, *(client.TransportError for client in clients))
 
 
 def nonsense(place: Place) -> Fault:
