@@ -62,7 +62,7 @@ class Engine:
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
         self.language: Language = Language(database, settings)
-        self.asking: Asking = Asking(self.notes, self.language, settings, Untraced())
+        self.asking: Asking = Asking(self.notes, self.language, settings)
 
     @classmethod
     async def open(

@@ -44,7 +44,9 @@ CANCELLED = "cancelled"
 
 
 class Traces(Protocol):
-    """Where traces are left."""
+    """Where traces are left, and the door of this process that stands in them."""
+
+    door: str
 
     def note(self, trace: Trace) -> None:
         """Keep this; never waits."""
@@ -71,7 +73,9 @@ class Trimmed:
 class Asking:
     """Answers questions from the notes."""
 
-    def __init__(self, notes: Notes, language: Language, settings: Settings, traces: Traces) -> None:
+    def __init__(
+        self, notes: Notes, language: Language, settings: Settings, traces: Traces | None = None
+    ) -> None:
         self._notes = notes
         self._language = language
         self._settings = settings
@@ -113,7 +117,8 @@ class Asking:
             ended = answer
         finally:
             ended = answer = replace(ended, seconds=time.perf_counter() - start)
-            self._traces.note(_trace(ended))
+            if self._traces is not None:
+                self._traces.note(_trace(ended, self._traces.door))
         yield answer
 
     def _begun(self, question: str, result: SearchResult) -> Answer:
@@ -191,10 +196,10 @@ class Asking:
         )
 
 
-def _trace(answer: Answer) -> Trace:
+def _trace(answer: Answer, door: str) -> Trace:
     return Trace(
         TraceKind.ASK,
-        "",
+        door,
         answer.question,
         len(answer.citations),
         answer.seconds,

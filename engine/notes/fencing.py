@@ -54,15 +54,15 @@ def fence(citations: Sequence[Citation], tokens: int, *, code: str | None = None
     blocks: list[str] = []
     left, cut = tokens, False
     for number, citation in enumerate(citations, 1):
-        head, body = _head(number, citation), _body(citation.text)
-        room = left - size(head)
+        before, body = f"<passage {code}>\n{_head(number, citation)}\n\n", _body(citation.text)
+        after = f"\n</passage {code}>"
+        room = left - size(before + after)
         if size(body) > room:
-            cut = not blocks
             if blocks:
                 break
-            body = _shortened(body, room)
-        left -= size(head) + size(body)
-        blocks.append(f"<passage {code}>\n{head}\n\n{body}\n</passage {code}>")
+            body, cut = _shortened(body, room), True
+        left = room - size(body)
+        blocks.append(f"{before}{body}{after}")
     return Fenced("\n\n".join(blocks), len(blocks), cut)
 
 
