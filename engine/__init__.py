@@ -52,6 +52,7 @@ class Engine:
         from engine.inbox import Inbox
         from engine.language import Language
         from engine.notes import Notes
+        from engine.notes.ask import Asking
 
         self.settings = settings
         self.database = database
@@ -61,6 +62,7 @@ class Engine:
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
         self.language: Language = Language(database, settings)
+        self.asking: Asking = Asking(self.notes, self.language, settings)
 
     @classmethod
     async def open(
