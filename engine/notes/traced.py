@@ -44,7 +44,8 @@ class Trace:
 class Searched(Protocol):
     """Who hears of a search that was made, if `typing` of one that the next letter may continue."""
 
-    def __call__(self, result: SearchResult, *, typing: bool) -> None: ...
+    def __call__(self, result: SearchResult, *, typing: bool) -> None:
+        """Take a search that was made."""
 
 
 def untraced(result: SearchResult, *, typing: bool) -> None:

@@ -1,8 +1,8 @@
 """Traces: what was asked of the notes, through which door, and what came of it.
 
-They are kept beside the answer's way: noting one is an append to a list, which is written in the background, and
-losing some when the database is away costs nobody an answer. The query is the user's own text, kept in the
-user's own database and nowhere else: never in a log.
+They are kept beside the answer's way: noting one is an append to a list, which is written in the background,
+and losing some when the database is away costs nobody an answer. The query is the user's own text, kept in
+the user's own database and nowhere else: never in a log.
 """
 
 from __future__ import annotations
