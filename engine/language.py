@@ -192,6 +192,17 @@ class Language:
                     call.written += len(piece)
                 yield piece
 
+    async def look(self) -> list[str]:
+        """See that the models can be had, without a token spent. Returns their names, the chat model's first.
+
+        Raises:
+            LanguageError: none is set, or one cannot be had.
+        """
+        models = {model.name: model for model in (self._model(agent=False), self._model(agent=True))}
+        for model in models.values():
+            await model.look()
+        return list(models)
+
     async def ledger(self, *, days: int = 30) -> list[LedgerRow]:
         """What was read and written in the last `days` days, today's first."""
         since = _midnight() - timedelta(days=days - 1)

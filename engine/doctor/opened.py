@@ -63,8 +63,9 @@ async def _look(engine: Engine, settings: Settings, seconds: float) -> Opened:
         remedy = "Add one: `noctuary folders add FOLDER`."
         checks.append(Check("folders", State.WARN, "There is none yet.", remedy))
     model = await model_check(settings, engine.database)
+    language = await _language(engine)
     languages = await _languages(engine)
-    checks += await asyncio.to_thread(lambda: [*watching_checks(settings, roots), languages])
+    checks += await asyncio.to_thread(lambda: [*watching_checks(settings, roots), languages, language])
     return Opened(checks, model)
 
 
@@ -112,6 +113,21 @@ async def _languages(engine: Engine) -> Check:
     if suggestion:
         return Check("languages", State.WARN, suggestion)
     return Check("languages", State.OK, "The model reads the languages of the notes.")
+
+
+async def _language(engine: Engine) -> Check:
+    """Whether the language model can be had; that there is none is no fault."""
+    name, language = "language model", engine.language
+    if not language.provider:
+        return Check(name, State.OK, "None is set, and none is needed but for written answers.")
+    try:
+        found = await language.look()
+    except NoctuaryError as error:
+        return Check(name, State.WARN, mask(error.message), error.remedy)
+    sentence = f"{' and '.join(found)} can be had."
+    if language.limit:
+        sentence += f" {await language.spent_today():,} of today's {language.limit:,} tokens are spent."
+    return Check(name, State.OK, sentence)
 
 
 async def model_check(settings: Settings, database: Database | None = None) -> Check:

@@ -42,7 +42,6 @@ class SettingRow:
     value: str
     source: str
     doc: str
-    later: bool = False
     default: str = ""
 
 
@@ -159,7 +158,6 @@ class Settings(Answering):
     )
     paths: Paths = field(default_factory=lambda: Paths.of(os.environ))
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
-    later: Mapping[str, str] = field(default_factory=dict, compare=False)
     ignored: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -180,7 +178,6 @@ class Settings(Answering):
             **values,
             paths=paths,
             sources={name: raw.source for name, raw in layers.values.items()},
-            later=layers.later,
             ignored=tuple(layers.ignored),
         )
 
@@ -194,19 +191,15 @@ class Settings(Answering):
         return self.sources.get(name, DEFAULT)
 
     def rows(self) -> list[SettingRow]:
-        """Every setting with its value and source, secrets masked; then what a later version reads."""
-        own = [self._row(name, spec) for name, spec in _SPECS.items()]
-        doc = "Arrives with a later version."
-        return own + [
-            SettingRow(name.lower(), name, "***", at, doc, later=True) for name, at in self.later.items()
-        ]
+        """Every setting with its value and source, secrets masked."""
+        return [self._row(name, spec) for name, spec in _SPECS.items()]
 
     def _row(self, name: str, spec: Spec) -> SettingRow:
         default = spec.unset or _shown(_default(name))
         value = _shown(getattr(self, name)) or (self._editor_found() if name == "editor" else default)
         if spec.secret and getattr(self, name):
             value = "***"
-        return SettingRow(name, variable(name), value, self.source(name), spec.doc, spec.later, default)
+        return SettingRow(name, variable(name), value, self.source(name), spec.doc, default)
 
     def _editor_found(self) -> str:
         try:
@@ -260,9 +253,8 @@ def example() -> str:
     for name, spec in _SPECS.items():
         if name == "keys":
             continue
-        note = " Arrives with a later version." if spec.later else ""
         blocks.append(
-            f"# {spec.doc}{note}\n# Expected: {spec.expected}.\n# {name} = {_toml(getattr(Settings, name))}\n"
+            f"# {spec.doc}\n# Expected: {spec.expected}.\n# {name} = {_toml(getattr(Settings, name))}\n"
         )
     blocks.append(f'# {_SPECS["keys"].doc}\n# [keys]\n# list.copy = "y,C"\n')
     return "\n".join(blocks)

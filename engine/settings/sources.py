@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PREFIX = "NOCTUARY_"
-# Names that later versions will read, and an older or a foreign `.env` may hold already: none today.
-LATER: tuple[str, ...] = ()
 # A key of somebody else's `.env` is taken for a misspelt one of ours above this similarity:
 # EMBEDDING_MODEL (.97) is, TEST_DATABASE_URL (.83) is not.
 _RESEMBLES = 0.88
@@ -40,10 +38,9 @@ class Raw:
 
 @dataclass(slots=True)
 class Layers:
-    """What was found: raw values by field name, later names, and what was left alone."""
+    """What was found: raw values by field name, and what was left alone."""
 
     values: dict[str, Raw] = field(default_factory=dict)
-    later: dict[str, str] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
 
     def offer(self, name: str, raw: Raw) -> None:
@@ -91,9 +88,6 @@ def _environment(layers: Layers, names: Names, env: Mapping[str, str], cwd: Path
     for key, name in names.environment.items():
         if key in env:
             layers.offer(name, Raw(env[key], f"environment ({key})", cwd))
-    for key in LATER:
-        if env.get(key):
-            layers.later.setdefault(key, "environment")
 
 
 def _dotenv(layers: Layers, names: Names, path: Path) -> None:
@@ -132,14 +126,11 @@ def _classify(layers: Layers, names: Names, key: str, raw: Raw) -> None:
     place = raw.source.removesuffix(f" ({key})")
     if key in names.environment:
         return
-    if key in LATER:
-        layers.later.setdefault(key, place)
-    elif key.startswith(PREFIX):
+    if key.startswith(PREFIX):
         raise _unknown(key, place, names.nearest(key))
-    elif near := _closest(key.upper(), names.environment, _RESEMBLES):
+    if near := _closest(key.upper(), names.environment, _RESEMBLES):
         raise _unknown(key, place, near)
-    else:
-        layers.ignored.append(f"{place}: {key} is not a setting of Noctuary")
+    layers.ignored.append(f"{place}: {key} is not a setting of Noctuary")
 
 
 def _config(layers: Layers, names: Names, path: Path) -> None:
@@ -157,15 +148,11 @@ def _config(layers: Layers, names: Names, path: Path) -> None:
         raise SettingsError(
             f"{path} is not valid TOML: {error}.", remedy="Correct that line; strings need quotes."
         ) from error
-    later = {name.lower(): name for name in LATER}
     for key, value in table.items():
         place = f"{path}:{_line_of(content, key)}"
-        if key in later:
-            layers.later.setdefault(later[key], place)
-        elif key not in names.fields:
+        if key not in names.fields:
             raise _unknown(key, place, _closest(key.lower(), names.fields, 0.6))
-        else:
-            layers.offer(key, Raw(value, place, path.parent))
+        layers.offer(key, Raw(value, place, path.parent))
 
 
 def _line_of(content: str, key: str) -> int:

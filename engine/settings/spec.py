@@ -21,7 +21,6 @@ class Spec:
     parse: parsing.Parser
     plain: bool = False
     fallbacks: tuple[str, ...] = ()
-    later: bool = False
     unset: str = ""
     """What holds when nothing is given, where the default does not tell by itself."""
     secret: bool = False
@@ -36,10 +35,9 @@ def setting(
     *,
     plain: bool = False,
     fallbacks: tuple[str, ...] = (),
-    later: bool = False,
     unset: str = "",
     secret: bool = False,
 ) -> T:
     """A field whose metadata is its documentation."""
-    spec = Spec(doc, expected, parse, plain, fallbacks, later, unset, secret)
+    spec = Spec(doc, expected, parse, plain, fallbacks, unset, secret)
     return field(default=default, repr=not secret, metadata={SPEC: spec})

@@ -67,18 +67,13 @@ def test_the_table_of_settings_and_what_config_shows_agree() -> None:
     rows = [line.split("|") for line in section("Settings").splitlines() if line.startswith("| `")]
     told = {cells[1].strip().strip("`"): cells[2].strip().replace("`", "") for cells in rows}
     assert len(told) == len(rows)
-    real = [setting for setting in Settings().rows() if not setting.later]
+    real = Settings().rows()
     assert told == {
         setting.name if setting.name == "keys" else setting.variable: setting.default for setting in real
     }
     for setting in real:
         assert setting.source == "default"
         assert setting.value == setting.default or setting.name == "editor"
-
-
-def test_every_later_setting_is_told_of() -> None:
-    for setting in Settings().rows():
-        assert not setting.later or f"`{setting.variable}`" in section("Settings")
 
 
 def test_every_key_is_documented() -> None:

@@ -94,7 +94,6 @@ def test_a_knowman_dotenv_is_known_whole(home: Home) -> None:
     assert (settings.llm_provider, settings.chat_model, settings.agent_model) == ("claude", "m", "m")
     assert (settings.anthropic_api_key, settings.api_token) == ("sk-secret", "t0ken")
     assert (settings.prompt_version, settings.rate_limit_per_minute) == ("ask_v1", 0)
-    assert settings.later == {}
     assert settings.ignored == ()
     shown = " ".join(f"{row}" for row in settings.rows())
     assert "sk-secret" not in shown

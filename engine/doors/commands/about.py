@@ -73,12 +73,7 @@ def config(*, as_example: bool, as_json: bool) -> int:
 
 def _print_config(settings: Settings) -> None:
     rows = settings.rows()
-    output.table([(row.name, row.value or "none", row.source) for row in rows if not row.later])
-    later = [row for row in rows if row.later and row.source != "default"]
-    if later:
-        output.say()
-        output.say("Arrive with a later version; known, and without effect yet:")
-        output.table([(row.name, row.source) for row in later])
+    output.table([(row.name, row.value or "none", row.source) for row in rows])
     if settings.ignored:
         output.say()
         output.say("Ignored:")

@@ -144,5 +144,13 @@ class LanguageModel(ABC):
         """
 
     @abstractmethod
+    async def look(self) -> None:
+        """See that the model can be had, without a token spent.
+
+        Raises:
+            LanguageError: it cannot.
+        """
+
+    @abstractmethod
     async def close(self) -> None:
         """Close the connections. Closing twice is harmless."""

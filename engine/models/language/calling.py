@@ -44,6 +44,9 @@ LONGEST_ASKED = 60.0
 SECOND_ASKINGS = 2
 """Times a model is told what is wrong with its JSON."""
 
+LOOK_SECONDS = 10.0
+"""For a question about the model, which is answered from memory."""
+
 PASSING = frozenset({408, 429, 500, 502, 503, 504, 529})
 """Statuses of HTTP that may be another one soon (529: Anthropic's "overloaded")."""
 
@@ -102,6 +105,26 @@ class Provider(LanguageModel):
         Raises:
             Fault: it came to nothing.
         """
+
+    @abstractmethod
+    async def _look(self) -> None:
+        """See `LanguageModel.look`.
+
+        Raises:
+            Fault: it came to nothing.
+        """
+
+    async def look(self) -> None:
+        """See `LanguageModel.look`: one try."""
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._look()
+        except TimeoutError:
+            raise LanguageError(
+                f"{self.name} did not answer within {LOOK_SECONDS:g} s.", remedy="See that its server runs."
+            ) from None
+        except Fault as fault:
+            raise fault.error from fault
 
     async def complete(
         self, messages: Sequence[Message], *, max_tokens: int = MOST_TOKENS, tools: Sequence[Tool] = ()

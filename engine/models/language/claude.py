@@ -68,6 +68,13 @@ class ClaudeLanguage(Provider):
         except (ValueError, TypeError, AttributeError) as error:
             raise nonsense(self._place) from error
 
+    async def _look(self) -> None:
+        client, sdk = self._open(), require("anthropic", "claude")
+        try:
+            await client.models.retrieve(self.model)
+        except (sdk.AnthropicError, *broken()) as error:
+            raise fault(error, sdk, self._place) from error
+
     def _asked(self, request: Request) -> dict[str, Any]:
         told = "\n\n".join(each.text for each in request.messages if each.role is Role.SYSTEM)
         tools = [_tool(each.name, each.description, dict(each.schema)) for each in request.tools]

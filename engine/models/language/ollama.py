@@ -85,12 +85,28 @@ class OllamaLanguage(Provider):
             raise self._unreached(error) from error
         except (ValueError, TypeError, AttributeError) as error:
             # The client takes any JSON for granted, and stumbles over what it did not expect in it.
-            raise Fault(
-                LanguageError(
-                    f"What answers at {mask(self._url)} does not speak Ollama's protocol.",
-                    remedy="Set OLLAMA_URL to where Ollama listens, or update it.",
-                )
-            ) from error
+            raise self._nonsense() from error
+
+    async def _look(self) -> None:
+        import httpx
+        import ollama
+
+        try:
+            await self._open().show(self.model)
+        except ollama.ResponseError as error:
+            raise self._refusal(error) from error
+        except (OSError, httpx.RequestError) as error:
+            raise self._unreached(error) from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise self._nonsense() from error
+
+    def _nonsense(self) -> Fault:
+        return Fault(
+            LanguageError(
+                f"What answers at {mask(self._url)} does not speak Ollama's protocol.",
+                remedy="Set OLLAMA_URL to where Ollama listens, or update it.",
+            )
+        )
 
     def _refusal(self, error: ollama.ResponseError) -> Fault:
         reason, status = line(error.error), error.status_code

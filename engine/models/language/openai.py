@@ -86,6 +86,18 @@ class OpenAILanguage(Provider):
         if (end := reading.end()) is not None:
             yield end
 
+    async def _look(self) -> None:
+        client, sdk = self._open(), require("openai", self.provider)
+        try:
+            known = {each.id async for each in client.models.list()}
+        except sdk.NotFoundError:
+            return  # not every server lists its models
+        except (sdk.OpenAIError, *broken()) as error:
+            raise fault(error, sdk, self._place) from error
+        if known and self.model not in known:
+            remedy = "Set CHAT_MODEL (or AGENT_MODEL) to one that it has."
+            raise Fault(LanguageError(f"{self._place.name} has no model {self.model}.", remedy=remedy))
+
     def _asked(self, request: Request) -> dict[str, Any]:
         asked: dict[str, Any] = {
             "model": self.model,
