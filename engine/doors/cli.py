@@ -38,6 +38,7 @@ COMMANDS = {
     "log": "log",
     "traces": "traces",
     "tokens": "tokens",
+    "mcp": "mcp",
     "watch": "services",
     "worker": "services",
     "service": "service",
