@@ -20,7 +20,6 @@ from engine.notes.model import Citation, JobStatus
 from tests.command_tree import commands
 from tui.main import _checked, console
 
-
 SPEAK_JSON_ALONE = {"mcp"}
 """Commands that print nothing for people."""
 

@@ -94,7 +94,7 @@ def test_arguments_are_read_as_the_schema_says_or_refused_in_a_sentence(given: d
         return
     except QueryError:
         readable = SCHEMA.is_valid(told) and "other" not in given and not blank
-        assert not readable  # noqa: PT017 - that it is refused is one of two right ways
+        assert not readable
         return
     assert SCHEMA.is_valid(told)
     assert asked == given["query"]
