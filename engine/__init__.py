@@ -55,6 +55,7 @@ class Engine:
         from engine.notes import Notes
         from engine.notes.ask import Asking
         from engine.notes.traces import Traces
+        from engine.notes.writer import Writer
 
         self.settings = settings
         self.database = database
@@ -66,6 +67,7 @@ class Engine:
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
         self.language: Language = Language(database, settings)
+        self.writer: Writer = Writer(database, self.notes, self.language)
         self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "search": "search",
     "ask": "ask",
+    "write": "write",
     "index": "indexing",
     "ingest": "indexing",
     "folders": "folders",
