@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
+    from engine.notes.evaluation import Evaluation
     from engine.notes.traces import Traces
     from engine.settings import Settings
 
@@ -53,6 +54,7 @@ class Engine:
         from engine.inbox import Inbox
         from engine.language import Language
         from engine.notes import Notes
+        from engine.notes.evaluation import Evaluation
         from engine.notes.traces import Traces
 
         self.settings = settings
@@ -64,6 +66,7 @@ class Engine:
         self.inbox: Inbox = Inbox(database, self.notes)
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
+        self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
         self.language: Language = Language(database, settings)
 
     @classmethod
