@@ -149,6 +149,7 @@ class Asking:
         try:
             prompt = prompts.load(self._settings.prompt_version, "ask", PARTS)
             fenced = fencing.fence(begun.citations, self._budget())
+            references = [each.reference for each in begun.citations[: fenced.given]]
             messages = _messages(prompt, fenced, begun.question)
             pieces = self._language.stream(Purpose.ASK, messages, max_tokens=MOST_TOKENS)
             async with aclosing(pieces):
@@ -158,7 +159,7 @@ class Asking:
                         yield self._whole(answer, prompt, fenced, written, piece.finish)
                     elif told := trimmed.add(piece):
                         written += told
-                        yield Piece(told)
+                        yield Piece(told, marks.resolved(written, references))
         except NoctuaryError as error:
             yield replace(answer, trouble=error.message, remedy=error.remedy)
 
@@ -182,8 +183,7 @@ class Asking:
             why = " within its token limit" if finish is Finish.LENGTH else ""
             raise OutputError(f"{name} wrote no answer{why}.", remedy="Try again, or set another CHAT_MODEL.")
         declined = _same(text, prompt.part("unknown"))
-        references = [citation.reference for citation in answer.citations[: fenced.given]]
-        found = marks.resolved(text, references)
+        found = marks.resolved(text, [each.reference for each in answer.citations[: fenced.given]])
         return replace(
             answer,
             outcome=Outcome.ANSWER,
