@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
+    from engine.notes.traces import Traces
     from engine.settings import Settings
 
 __all__ = ["Engine"]
@@ -53,6 +54,7 @@ class Engine:
         from engine.language import Language
         from engine.notes import Notes
         from engine.notes.ask import Asking
+        from engine.notes.traces import Traces
 
         self.settings = settings
         self.database = database
@@ -61,8 +63,10 @@ class Engine:
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
+        self.traces: Traces = Traces(database, database.application, keep=settings.traces)
+        self.notes.on_search = self.traces.searched
         self.language: Language = Language(database, settings)
-        self.asking: Asking = Asking(self.notes, self.language, settings)
+        self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod
     async def open(
@@ -105,6 +109,7 @@ class Engine:
         await self._services.stop()
         await self.notes.embedders.close()
         await self.language.close()
+        await self.traces.close()
         await self.database.close()
         self.log.shut()
 

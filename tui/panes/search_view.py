@@ -86,7 +86,7 @@ class SearchView(Pane[Found], can_focus=True):
         self.preview = CitationPreview()
         self.answer = AnswerView()
         self._summary = Label(classes="search-summary", grows=True)
-        self._answered = Question()
+        self._answered = self._traced = Question()
         self._checked: set[str] = set()
         self._typing: Timer | None = None
         self._resting: Timer | None = None
@@ -100,7 +100,7 @@ class SearchView(Pane[Found], can_focus=True):
         yield from super().compose()
 
     def body(self) -> ComposeResult:
-        """List and preview, side by side where there is room; an answer above the preview, else below both."""
+        """List and preview, side by side where there is room; an answer above the preview, or below all."""
         beside = Vertical(self.answer, self.preview, classes="beside")
         yield Horizontal(self.list, beside, classes="body")
 
@@ -145,7 +145,9 @@ class SearchView(Pane[Found], can_focus=True):
                 folder=asked.folder,
                 mode=asked.mode,
                 prefix=asked.prefix,
+                trace=asked != self._traced,  # not when the index changed, and it is asked once more
             )
+            self._traced = asked
         except QueryError as error:
             return Found(asked, problem=str(error))
         return Found(asked, result)
