@@ -32,6 +32,10 @@ TICK_SECONDS = 1.0
 """Between two looks at the clock while an answer is written; then there is none."""
 
 
+SHARE = 0.6
+"""Of the pane's lines that an answer may take."""
+
+
 class SearchAnswer(SearchView):
     """The view with an answer in it."""
 
@@ -41,6 +45,10 @@ class SearchAnswer(SearchView):
         self._ask_number = 0
         self._asked_at = 0.0
         self._clock: Timer | None = None
+
+    def on_resize(self) -> None:
+        """The answer leaves room for citations, or for the preview."""
+        self.answer.fit(int(self.size.height * SHARE))
 
     # Asking ----------------------------------------------------------------------------------
 

@@ -64,14 +64,12 @@ class SearchView(Pane[Found], can_focus=True):
     SearchView > Horizontal { height: 1fr; }
     SearchView CitationList { width: 1fr; }
     SearchView .beside { width: 1fr; height: 100%; border-left: vkey $panel; }
-    SearchView AnswerView { max-height: 60%; }
     SearchView CitationPreview { height: 1fr; }
     SearchView.-narrow > Horizontal { layout: vertical; }
     SearchView.-narrow CitationList { width: 100%; height: 1fr; }
-    SearchView.-narrow .beside { width: 100%; height: auto; max-height: 60%; border-left: none; }
-    SearchView.-narrow AnswerView { max-height: 100%; }
+    SearchView.-narrow .beside { width: 100%; height: auto; border-left: none; }
     SearchView.-narrow CitationPreview { display: none; }
-    SearchView.-zoom .beside { width: 100%; height: 100%; max-height: 100%; border-left: none; }
+    SearchView.-zoom .beside { width: 100%; height: 100%; border-left: none; }
     SearchView.-zoom CitationPreview { display: block; }
     SearchView.-zoom CitationList, SearchView.-zoom AnswerView { display: none; }
     """

@@ -48,7 +48,7 @@ class AnswerView(Vertical):
     AnswerView.-open { display: block; }
     AnswerView > .answer-title { height: 1; background: $panel; padding: 0 1; }
     AnswerView:focus-within > .answer-title { text-style: bold reverse; }
-    AnswerView > AnswerLines { max-height: 100%; padding: 0 1; }
+    AnswerView > AnswerLines { padding: 0 1; }
     """
 
     def __init__(self) -> None:
@@ -86,6 +86,10 @@ class AnswerView(Vertical):
         if not same:
             self.lines.put(shown)
         self._draw_title()
+
+    def fit(self, height: int) -> None:
+        """Take at most so many lines."""
+        self.lines.styles.max_height = max(height - 1, 1)
 
     def close(self) -> None:
         """Take it away."""
