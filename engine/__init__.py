@@ -24,12 +24,22 @@ if TYPE_CHECKING:
     from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
+    from engine.notes.evaluation import Evaluation
     from engine.notes.traces import Traces
+    from engine.notes.writer import Writer
     from engine.settings import Settings
 
 __all__ = ["Engine"]
 
-_PARTS = ("engine.notes.search", "engine.notes.watcher", "engine.notes.worker", "engine.inbox", "watchfiles")
+_PARTS = (
+    "engine.notes.search",
+    "engine.notes.ask",
+    "engine.notes.watcher",
+    "engine.notes.worker",
+    "engine.notes.writer",
+    "engine.inbox",
+    "watchfiles",
+)
 """Imported in a thread while the database opens: half a second that no screen shall wait for."""
 
 
@@ -54,6 +64,7 @@ class Engine:
         from engine.language import Language
         from engine.notes import Notes
         from engine.notes.ask import Asking
+        from engine.notes.evaluation import Evaluation
         from engine.notes.traces import Traces
         from engine.notes.writer import Writer
 
@@ -63,9 +74,10 @@ class Engine:
         self._services = services
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
-        self.inbox: Inbox = Inbox(database, self.notes)
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
+        self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
+        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
         self.writer: Writer = Writer(database, self.notes, self.language)
         self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
