@@ -112,6 +112,15 @@ class SearchView(Pane[Found], can_focus=True):
         self.remove_class("-zoom")
         super().activate()
 
+    def arrive(self, kind: str) -> None:
+        """Another pane sends the user here with a query: ask it, of all notes."""
+        if kind:
+            self.glob.value = ""
+            self.glob.remove_class("-open")
+            self.input.value = kind
+            self.input.cursor_position = len(self.input.value)
+            self.ask(Question(self.input.value, self.question.mode), after=0)
+
     @property
     def zoomed(self) -> bool:
         """Whether the preview stands alone."""
