@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
+    from engine.notes.evaluation import Evaluation
     from engine.notes.traces import Traces
     from engine.settings import Settings
 
@@ -53,6 +54,7 @@ class Engine:
         from engine.inbox import Inbox
         from engine.language import Language
         from engine.notes import Notes
+        from engine.notes.evaluation import Evaluation
         from engine.notes.traces import Traces
 
         self.settings = settings
@@ -61,9 +63,10 @@ class Engine:
         self._services = services
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
-        self.inbox: Inbox = Inbox(database, self.notes)
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
+        self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
+        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
 
     @classmethod

@@ -38,7 +38,7 @@ _log = logging.getLogger("noctuary.screen")
 
 ASKED = frozenset({"trace", "language_use"})
 """Topics of what was asked: nothing of it stands in the status."""
-TOPICS = ("folder", "file", "job", "embedding", "drift", "service", *ASKED, LOST)
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", *ASKED, LOST)
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from engine.notes.labelled import Question as Question  # noqa: PLC0414 - for doors and screens
+
 
 @dataclass(frozen=True, slots=True)
 class EvalAnswer:
@@ -40,6 +42,8 @@ class EvalRun:
     seconds: float
     delta: float = 0.0
     answers: tuple[EvalAnswer, ...] = ()
+    other_questions: bool = False
+    """Whether the file was another when it was run before: the delta compares two lists of questions."""
 
     @property
     def groundedness(self) -> float:

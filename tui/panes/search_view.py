@@ -113,7 +113,7 @@ class SearchView(Pane[Found], can_focus=True):
         super().activate()
 
     def arrive(self, kind: str) -> None:
-        """Another pane sends the user here with a query: ask it, of all notes."""
+        """Search what another pane or view has in hand, in all notes."""
         if kind:
             self.glob.value = ""
             self.glob.remove_class("-open")
