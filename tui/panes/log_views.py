@@ -277,7 +277,7 @@ class TokensView(View["LedgerRow"]):
         """Today's tokens against the limit."""
         today = host.now().astimezone().date()
         text, reached = today_line(items, today, host.settings.llm_daily_token_limit)
-        return f"{text} · the last {DAYS} days", "$text-error" if reached else "dim"
+        return (text, "$text-error") if reached else (f"{text} · the last {DAYS} days", "dim")
 
     def nothing(self, host: NoctuaryApp) -> str:
         """No model was asked."""
