@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_PARTS = ("engine.notes.search", "engine.notes.watcher", "engine.notes.worker", "engine.inbox", "watchfiles")
+_PARTS = (
+    "engine.notes.search",
+    "engine.notes.ask",
+    "engine.notes.watcher",
+    "engine.notes.worker",
+    "engine.inbox",
+    "watchfiles",
+)
 """Imported in a thread while the database opens: half a second that no screen shall wait for."""
 
 
@@ -54,6 +61,7 @@ class Engine:
         from engine.inbox import Inbox
         from engine.language import Language
         from engine.notes import Notes
+        from engine.notes.ask import Asking
         from engine.notes.evaluation import Evaluation
         from engine.notes.traces import Traces
 
@@ -68,6 +76,7 @@ class Engine:
         self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
         self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
+        self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod
     async def open(
