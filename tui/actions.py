@@ -55,7 +55,7 @@ APP = (
     Action("app.pane-5", "pane 5", "Say which panes there are", palette=False, listed=False),
     Action("app.pane-6", "pane 6", "Say which panes there are", palette=False, listed=False),
     Action("app.pane-7", "pane 7", "Say which panes there are", palette=False, listed=False),
-    Action("app.pane-8", "log", "Go to the Log: what the engine did"),
+    Action("app.pane-8", "log", "Go to the Log: what the engine did, what was asked, tokens"),
     Action("app.next-pane", "next", "Next pane", palette=False),
     Action("app.previous-pane", "previous", "Previous pane", palette=False),
     Action("app.palette", "commands", "Every command by name", palette=False),
@@ -148,8 +148,12 @@ ASK = (
 )
 
 LOG = (
-    Action("log.follow", "follow", "Follow new records, or stop following"),
-    Action("log.level", "level", "Show all records, warnings and errors, or errors"),
+    Action("log.view", "view", "Show the next view: the log, searches and asks, tokens"),
+    Action("log.records", "log", "Show the log: what the engine did"),
+    Action("log.queries", "searches", "Show searches and asks: what was asked, and what came of it"),
+    Action("log.tokens", "tokens", "Show what language models read and wrote, day by day"),
+    Action("log.follow", "follow", "Follow what is new, or stop following"),
+    Action("log.level", "level", "Show less: warnings and errors, errors, all; or searches, asks, all"),
 )
 
 REGISTRY: dict[str, Action] = {

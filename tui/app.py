@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.screen")
 
-TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", LOST)
+ASKED = frozenset({"trace", "language_use"})
+"""Topics of what was asked: nothing of it stands in the status."""
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", *ASKED, LOST)
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0
@@ -201,7 +203,8 @@ class NoctuaryApp(App[None]):
                 DatabaseUnavailable("The connection to the database was lost.", remedy="It is tried again.")
             )
             return
-        self.status_reader.soon()
+        if message.topics - ASKED:
+            self.status_reader.soon()
         for pane in self._main.panes:
             if pane.topics & message.topics or RECONNECTED in message.topics:
                 pane.changed()

@@ -117,10 +117,13 @@ async def _languages(engine: Engine) -> Check:
 
 async def _language(engine: Engine) -> Check:
     """Whether the language model can be had; that there is none is no fault."""
+    from engine.notes.ask import check_prompt
+
     name, language = "language model", engine.language
     if not language.provider:
         return Check(name, State.OK, "None is set, and none is needed but for written answers.")
     try:
+        check_prompt(engine.settings.prompt_version)
         found = await language.look()
     except NoctuaryError as error:
         return Check(name, State.WARN, mask(error.message), error.remedy)

@@ -44,6 +44,15 @@ HOSTED_TOKENS = 24_000
 CANCELLED = "cancelled"
 
 
+def check_prompt(version: str) -> None:
+    """See that the prompt of PROMPT_VERSION can be used.
+
+    Raises:
+        PromptError: it is not there, or lacks a part.
+    """
+    prompts.load(version, "ask", PARTS)
+
+
 class Trimmed:
     """Text in pieces, without the blanks at both ends of the whole and without carriage returns."""
 

@@ -40,6 +40,11 @@ class Trace:
     at: datetime | None = None
     id: int | None = None
 
+    @property
+    def program(self) -> str:
+        """The door in a word: `console`, `search`, `serve`."""
+        return "console" if self.door == "noctuary" else self.door.removeprefix("noctuary ")
+
 
 class Searched(Protocol):
     """Who hears of a search that was made, if `typing` of one that the next letter may continue."""

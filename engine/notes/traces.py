@@ -48,7 +48,10 @@ _ADD = """
 _RECENT = """
     SELECT kind, door, query, citations, seconds, answered, prompt_version, provider, model, prompt_tokens,
         completion_tokens, trouble, at, id
-    FROM trace WHERE %(kind)s::text IS NULL OR kind = %(kind)s ORDER BY id DESC LIMIT %(limit)s
+    FROM trace WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
+        AND (%(text)s = ''
+            OR position(lower(%(text)s) IN lower(concat_ws(' ', query, door, provider, model, trouble))) > 0)
+    ORDER BY id DESC LIMIT %(limit)s
 """
 
 _TIDY = """
@@ -99,10 +102,13 @@ class Traces:
         self._typed, self._typed_at = _now(trace), time.monotonic()
         self._write_soon()
 
-    async def recent(self, limit: int = 50, kind: TraceKind | None = None) -> list[Trace]:
-        """The newest traces, newest first."""
+    async def recent(self, limit: int = 50, kind: TraceKind | None = None, text: str = "") -> list[Trace]:
+        """The newest traces, newest first; `text` is looked for in the query, the door, the model and the
+        trouble.
+        """
+        values = {"kind": kind and str(kind), "text": _kept(text), "limit": limit}
         async with self._database.connection() as connection:
-            cursor = await connection.execute(_RECENT, {"kind": kind and str(kind), "limit": limit})
+            cursor = await connection.execute(_RECENT, values)
             rows = await cursor.fetchall()
         return [Trace(TraceKind(row[0]), *row[1:]) for row in rows]
 
@@ -171,19 +177,24 @@ def _now(trace: Trace) -> Trace:
     return trace if trace.at is not None else replace(trace, at=datetime.now(UTC))
 
 
+def _kept(text: str) -> str:
+    """A text as the database takes it."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode()
+
+
 def _row(trace: Trace) -> tuple[object, ...]:
     return (
         trace.at,
         str(trace.kind),
         trace.door,
-        trace.query[:LONGEST_QUERY].replace("\0", " ").encode("utf-8", "replace").decode(),
+        _kept(trace.query[:LONGEST_QUERY]),
         trace.citations,
         trace.seconds,
         trace.answered,
         trace.prompt_version,
         trace.provider,
-        trace.model,
+        None if trace.model is None else _kept(trace.model),
         trace.prompt_tokens,
         trace.completion_tokens,
-        trace.trouble,
+        _kept(trace.trouble),
     )

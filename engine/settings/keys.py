@@ -80,6 +80,10 @@ DEFAULTS: Mapping[str, str] = {
     "ask.down": "down",
     "ask.up": "up",
     "ask.complete": "tab",
+    "log.view": "v",
+    "log.records": "o",
+    "log.queries": "s",
+    "log.tokens": "t",
     "log.follow": "f",
     "log.level": "l",
 }

@@ -43,8 +43,9 @@ def test_the_ledger_is_shown_by_day_and_purpose(
 class Held:
     """As much of an engine as the doctor looks at."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: Language, settings: Settings) -> None:
         self.language = language
+        self.settings = settings
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -53,12 +54,12 @@ async def test_the_doctor_looks_without_spending_a_token(
 ) -> None:
     async with ScriptedLLM() as llm:
         held = Language(database, replace(settings, **llm.settings(provider)))
-        check = await opened._language(Held(held))  # type: ignore[arg-type]
+        check = await opened._language(Held(held, settings))  # type: ignore[arg-type]
         assert (check.state, check.sentence) == (State.OK, f"{provider}/{MODEL} can be had.")
         assert llm.asked == []
         await held.close()
     gone = Language(database, replace(settings, **llm.settings(provider)))
-    check = await opened._language(Held(gone))  # type: ignore[arg-type]
+    check = await opened._language(Held(gone, settings))  # type: ignore[arg-type]
     assert check.state is State.WARN
     assert f"127.0.0.1:{llm.port}" in check.sentence
     assert KEY not in check.sentence
@@ -66,8 +67,12 @@ async def test_the_doctor_looks_without_spending_a_token(
 
 
 async def test_no_language_model_is_no_fault(database: Database, settings: Settings) -> None:
-    check = await opened._language(Held(Language(database, settings)))  # type: ignore[arg-type]
+    check = await opened._language(Held(Language(database, settings), settings))  # type: ignore[arg-type]
     assert check.state is State.OK
     keyless = Language(database, replace(settings, llm_provider="claude"))
-    check = await opened._language(Held(keyless))  # type: ignore[arg-type]
+    check = await opened._language(Held(keyless, settings))  # type: ignore[arg-type]
     assert (check.state, check.sentence) == (State.WARN, "ANTHROPIC_API_KEY is not set.")
+    spelt = replace(settings, llm_provider="ollama", prompt_version="ask_v9")
+    check = await opened._language(Held(Language(database, spelt), spelt))  # type: ignore[arg-type]
+    assert check.state is State.WARN
+    assert "ask_v9" in check.sentence

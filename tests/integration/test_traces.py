@@ -179,3 +179,31 @@ def test_no_query_is_ever_in_a_log(noctuary: Line, tmp_path: Path) -> None:
     for path in logs:
         for line in path.read_text().splitlines():
             assert "heronsecret" not in json.loads(line)["text"]
+
+
+async def test_no_text_of_a_trace_keeps_the_others_of_its_batch_from_being_kept(traces: Traces) -> None:
+    for payload in PAYLOADS.values():
+        traces.note(
+            Trace(TraceKind.ASK, "d", payload, 1, 0.1, answered=False, model=payload, trouble=payload)
+        )
+    await traces.close()
+    assert len(await traces.recent(500)) == len(PAYLOADS)
+
+
+async def test_a_text_is_looked_for_in_the_query_the_door_the_model_and_the_trouble(traces: Traces) -> None:
+    traces.note(Trace(TraceKind.SEARCH, "noctuary serve", "Owls at NIGHT", 1, 0.1, answered=True))
+    traces.note(
+        Trace(TraceKind.ASK, "noctuary", "why", 1, 0.1, answered=False, model="qwen", trouble="Timed out.")
+    )
+    await traces.close()
+    for text, found in (
+        ("at night", ["Owls at NIGHT"]),
+        ("SERVE", ["Owls at NIGHT"]),
+        ("qwen", ["why"]),
+        ("timed", ["why"]),
+        ("", ["why", "Owls at NIGHT"]),
+        ("%", []),
+        ("\0", ["why", "Owls at NIGHT"]),  # as it is kept: a space
+        ("\udcff", []),
+    ):
+        assert [trace.query for trace in await traces.recent(text=text)] == found, text

@@ -20,6 +20,7 @@ from textual import events
 from engine.activity import LogRecord
 from engine.errors import DatabaseUnavailable, NoteError
 from engine.inbox import InboxItem
+from engine.language import LedgerRow
 from engine.notes.model import (
     Citation,
     DriftCause,
@@ -45,6 +46,7 @@ from engine.notes.model import (
     WatchMode,
     WatchState,
 )
+from engine.notes.traced import Trace, TraceKind
 from tests.hostile import PAYLOADS, STEERS
 from tests.support import eventually
 from tests.tui.desk import NOON, desk, write
@@ -197,6 +199,56 @@ async def test_log(screen: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         for keys in ("R g", "k l", "l l"):
             await press(screen, keys)
             look(screen, example)
+
+
+async def test_queries_and_tokens(screen: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    await press(screen, "8")
+    for example in examples():
+        one = cycle(example)
+        traces = [
+            Trace(
+                [*TraceKind][number % 2],
+                next(one),
+                next(one),
+                number % 3,
+                10.0 ** (number - 3),
+                answered=number % 3 > 1,
+                model=next(one),
+                provider=next(one),
+                prompt_version=next(one),
+                prompt_tokens=10**number,
+                completion_tokens=7,
+                trouble=next(one) * (number % 2),
+                at=NOON - timedelta(hours=number),
+                id=number,
+            )
+            for number in range(TEXTS)
+        ]
+        days = [
+            LedgerRow(
+                NOON.date(),
+                next(one),
+                next(one),
+                next(one),
+                10**number,
+                number,
+                10**number,
+                7,
+                estimated=number > 3,
+            )
+            for number in range(9)
+        ]
+        monkeypatch.setattr(screen.engine.traces, "recent", answers(traces))
+        monkeypatch.setattr(screen.engine.language, "ledger", answers(days))
+        for keys in ("s R", "g", "l j", "t R", "G j", "s"):
+            await press(screen, keys)
+            look(screen, example)
+        for _ in range(TEXTS):
+            await press(screen, "k")
+            look(screen, example)
+        await press(screen, "G enter")
+        look(screen, example)
+        await press(screen, "escape 8")
 
 
 async def test_inbox_status_line_and_flashes(screen: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,23 @@ async def spoil_the_queue(server: Server, database_url: str) -> None:
         server.run(change.as_string(), database)
 
 
+def spoil_the_records(server: Server, database_url: str) -> None:
+    """Each payload as a query with all that is kept of it, and as a purpose and a model in the ledger."""
+    database = database_url.partition("?")[0].rpartition("/")[2]
+    trace = sql.SQL(
+        "INSERT INTO noctuary.trace (kind, door, query, citations, seconds, answered, provider, model,"
+        " prompt_version, trouble) VALUES ('ask', {0}, {0}, 1, 1, true, {0}, {0}, {0}, {0})"
+    )
+    use = sql.SQL(
+        "INSERT INTO noctuary.language_use (purpose, provider, model, prompt_tokens, completion_tokens)"
+        " VALUES ({0}, {0}, {0}, 1, 1)"
+    )
+    for payload in PAYLOADS.values():
+        text = sql.Literal(encoded(payload).decode("utf-8", "replace").replace("\0", ""))
+        for statement in (trace, use):
+            server.run(statement.format(text).as_string(), database)
+
+
 class Tour:
     """Presses keys and lets each screen be painted."""
 
@@ -123,6 +140,25 @@ class Tour:
         self("y", COPYING)
         self("1", "Inbox]")
         self("jy", COPYING)
+
+    def records(self) -> None:
+        """Queries and tokens row by row; what is copied of them, and a query that is asked again."""
+        self("8s", "[searches and asks]")
+        for _ in PAYLOADS:
+            self("k")
+        self("gy", COPYING)
+        self("*y", COPYING)
+        self("/" + pasted(CUT), "No row has “")
+        self("\r")
+        self(ESCAPE, " queries")
+        self("t", "[tokens]")
+        for _ in PAYLOADS:
+            self("j")
+        self("y", COPYING)
+        self("sgjj\r", "Search]")
+        self(DELETE_LINE, "Type to search")
+        self(ESCAPE)
+        self("8o", "[log]")
 
     def filters(self) -> None:
         """What is typed and pasted into the filter of every list, and said of it; and what is asked of a filter."""
@@ -209,8 +245,10 @@ async def test_no_payload_steers_the_console(
     with Terminal(surroundings, str(vault), cwd=tmp_path) as screen:
         screen.until("vectors ✓")
         await spoil_the_queue(server, database_url)
+        spoil_the_records(server, database_url)
         tour = Tour(screen)
         tour.panes()
+        tour.records()
         tour.filters()
         tour.search()
         tour.dialogs(vault)
@@ -246,6 +284,7 @@ async def test_no_payload_of_a_model_steers_a_wide_console(
     ):
         screen.until("✗ 45")
         await spoil_the_queue(server, database_url)
+        spoil_the_records(server, database_url)
         tour = Tour(screen)
         tour.panes()
         tour("3", "Jobs]")
@@ -254,6 +293,7 @@ async def test_no_payload_of_a_model_steers_a_wide_console(
         tour.scroll(4)
         tour("i", "Passage without a vector")
         tour("q")
+        tour.records()
         tour.search()
         await finish(screen)
 
@@ -276,6 +316,7 @@ async def test_what_a_widget_forgot_to_make_visible_is_text_all_the_same(
     ) as screen:
         screen.until("vectors ✓")
         await spoil_the_queue(server, database_url)
+        spoil_the_records(server, database_url)
         tour = Tour(screen)
         tour("3", "Jobs]")
         tour("i", "attempts")
@@ -284,6 +325,10 @@ async def test_what_a_widget_forgot_to_make_visible_is_text_all_the_same(
         tour("/" + pasted(CUT), "OWNED")
         tour("\r")
         tour("8", "Log]")
+        tour.scroll(4)
+        tour("s", "[searches and asks]")
+        tour.scroll(4)
+        tour("t", "[tokens]")
         tour.scroll(4)
         tour("2" + pasted("owl\x1b[31m\x9b2J "), "citation")
         tour("\r", "▸")

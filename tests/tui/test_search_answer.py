@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.errors import QueryError
 from tests.hostile import MARK, PAYLOADS
 from tests.scripted_llm import MODEL, ScriptedLLM
 from tests.support import eventually
 from tests.tui.search_console import NOTES, Console, console, write
 from tests.tui.test_search_snapshots import app, steps  # noqa: F401  (a fixture)
 from tui.app import NoctuaryApp
+from tui.panes import answer_work
 from tui.widgets.answer_text import Stage
 
 if TYPE_CHECKING:
@@ -179,6 +181,8 @@ async def test_a_goes_to_the_answer_and_back_and_the_keys_scroll_it(
         assert "line 0 " not in screen.text
         await screen.press("G")
         assert "line 59" in screen.text
+        assert screen.pane.answer.outer_size.height == 12  # of the 21 lines that the pane has
+        assert screen.references[1] in screen.text
         assert screen.pane.list.cursor == 0
         await screen.press("a")
         assert screen.app.focused is screen.pane.list
@@ -236,6 +240,24 @@ async def test_a_newer_ask_ends_the_older(settings: Settings, vault: Path, llm: 
         assert "At dawn [1]." in screen.text
         assert "Owls hunt" not in screen.text
         assert screen.pane.answer.shown.stage is Stage.DONE
+
+
+async def test_what_an_older_ask_still_tells_is_dropped(settings: Settings, vault: Path, llm: ScriptedLLM):
+    async with asking(settings, vault, llm) as screen:
+        llm.reply("At night [1].")
+        await screen.press("a")
+        number = screen.pane._ask_number
+        whole = screen.pane.answer.shown.answer
+        assert whole is not None
+        for late in (
+            answer_work.AnswerGrown(number - 1, "Late", ()),
+            answer_work.Answered(number - 1, replace(whole, text="Late")),
+            answer_work.AskFailed(number - 1, QueryError("Late")),
+        ):
+            screen.pane.post_message(late)
+        await screen.settle()
+        assert "At night [1]." in screen.text
+        assert "Late" not in screen.text
 
 
 async def test_a_passage_that_is_not_in_the_list_comes_into_it(

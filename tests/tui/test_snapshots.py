@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine import Engine
+from engine.language import Language, LedgerRow
 from engine.notes import Notes
 from engine.notes.embedders import Embedders
 from engine.notes.model import EmbeddingProgress
+from engine.notes.traced import Trace, TraceKind
 from tests.support import eventually
 from tests.tui.desk import NOON, NOTES, Desk, _idle, fill_queue, write
 from tui.app import NoctuaryApp
@@ -31,6 +33,13 @@ if TYPE_CHECKING:
     from engine.settings import Settings
 
 HOSTILE = "[/ [b [x]\x1b]52;c;T1dO\x07\x9b2J\u202e日本語 👩‍👩‍👧"
+LEDGER = [
+    LedgerRow(NOON.date(), "ask", "ollama", f"qwen3:4b {HOSTILE}", 12, 1, 48_210, 3_120, estimated=True),
+    LedgerRow(NOON.date(), "write", "claude", "a-model", 3, 0, 9_801, 1_877, estimated=False),
+    LedgerRow(
+        NOON.date() - timedelta(days=1), "ask", "ollama", "qwen3:4b", 4, 0, 15_900, 1_020, estimated=False
+    ),
+]
 ERRORS = "UPDATE job SET error = %s, path = path || %s WHERE status = 'failed'"
 
 
@@ -42,7 +51,11 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     async def at_noon(self: Notes):
         return replace(await drift(self), at=NOON)
 
+    async def ledger(_self: Language, *, days: int):
+        return LEDGER
+
     monkeypatch.setattr(Notes, "drift", at_noon)
+    monkeypatch.setattr(Language, "ledger", ledger)
     monkeypatch.setattr(Engine, "start", _idle)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
@@ -60,7 +73,7 @@ def vault(tmp_path: Path) -> Path:
 
 
 async def _fill(screen: Desk, vault: Path) -> None:
-    """A queue, a log and drift that are the same in every run."""
+    """A queue, a log, drift and queries that are the same in every run."""
     await fill_queue(screen, 60)
     await screen.execute(ERRORS, (f"It is encoded as UTF-16 {HOSTILE}.", HOSTILE.replace("/", "|")))
     await screen.engine.notes.add_folder(vault)
@@ -70,6 +83,29 @@ async def _fill(screen: Desk, vault: Path) -> None:
         record = logging.LogRecord("noctuary.worker", level, "", 0, f"record {number} {HOSTILE}", None, None)
         record.created = (NOON + timedelta(seconds=number)).timestamp()
         screen.engine.log.emit(record)
+    for number in range(8):
+        screen.engine.traces.note(_trace(number))
+    await screen.engine.traces.close()
+
+
+def _trace(number: int) -> Trace:
+    """Each outcome, by each kind."""
+    kind, asked = [*TraceKind][number % 2], number % 2
+    return Trace(
+        kind,
+        ("noctuary", "noctuary serve", "noctuary ask")[number % 3],
+        f"query {number} {HOSTILE if number > 5 else 'of owls'}",
+        number % 4,
+        0.012 + asked * number,
+        answered=number % 4 > 0 and number != 5,
+        model="qwen3:4b" if asked else None,
+        provider="ollama" if asked else None,
+        prompt_version="ask_v1" if asked else None,
+        prompt_tokens=1_000 * asked,
+        completion_tokens=number * asked,
+        trouble=f"It timed out {HOSTILE}." if number == 7 else "",
+        at=NOON - timedelta(hours=8 - number),
+    )
 
 
 def _shot(vault: Path, *keys: str) -> Callable[[Pilot[None]], object]:
@@ -99,6 +135,8 @@ SHOTS = {
     "retry": ("3", "r"),
     "drift": ("4", "R", "c", "j"),
     "log": ("8",),
+    "log-queries": ("8", "s"),
+    "log-tokens": ("8", "t"),
     "palette": ("3", "colon"),
     "help": ("3", "question_mark"),
 }

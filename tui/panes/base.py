@@ -63,11 +63,11 @@ class Pane(Actor, Vertical, Generic[S]):
     title: ClassVar[str]
     scope: ClassVar[str]
     """First part of the ids of the pane's actions, and the id of the widget."""
-    topics: ClassVar[frozenset[str]] = frozenset()
+    topics: frozenset[str] = frozenset()
     """Topics of the change feed after which the pane fetches again."""
     reading: ClassVar[str] = "Reading…"
     """What stands there until the first snapshot is here."""
-    hints: ClassVar[tuple[str, ...]] = ()
+    hints: tuple[str, ...] = ()
     """Ids of the five or six actions in the footer."""
     labels: ClassVar[Mapping[str, str]] = {}
     """What an action is called here, where its own label says something else."""

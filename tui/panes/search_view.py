@@ -118,15 +118,19 @@ class SearchView(Pane[Found], can_focus=True):
         """The search line, whatever stands below it: a key must not depend on what was done here before."""
         return self.input
 
-    def arrive(self, kind: str) -> None:
-        """Search what another pane or view has in hand."""
-        if kind:
-            self.input.value = kind
-
     def activate(self) -> None:
         """Whoever comes here types: with the preview alone on the screen the answers would not be seen."""
         self.remove_class("-zoom")
         super().activate()
+
+    def arrive(self, kind: str) -> None:
+        """Search what another pane or view has in hand, in all notes."""
+        if kind:
+            self.glob.value = ""
+            self.glob.remove_class("-open")
+            self.input.value = kind
+            self.input.cursor_position = len(self.input.value)
+            self.ask(Question(self.input.value, self.question.mode), after=0)
 
     @property
     def zoomed(self) -> bool:

@@ -42,7 +42,7 @@ def _cells(trace: Trace) -> tuple[str, ...]:
     return (
         at,
         str(trace.kind),
-        trace.door.removeprefix("noctuary ").replace("noctuary", "console"),
+        trace.program,
         f"{trace.seconds * 1000:,.0f} ms",
         outcome(trace),
         trace.query,
