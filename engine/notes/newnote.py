@@ -89,8 +89,8 @@ def create(root: Path, path: str, text: str, called_off: Callable[[], bool] = ne
     names, data = _allowed(root, path), checked_text(text).encode()
     with ExitStack() as held, _told():
         top = _root(held, root)
-        _take_turn(top)
-        _clear(top)
+        if _has_turn(top):
+            _clear(top)
         way = _descend(held, top, names)
         _free(way, names)
         temporary = held.enter_context(_written_beside(way[-1], data))
@@ -129,8 +129,10 @@ def _held(held: ExitStack, descriptor: int) -> int:
     return descriptor
 
 
-def _take_turn(top: int) -> None:
-    """Wait until no other writer is at work in this folder; the turn ends with the descriptor."""
+def _has_turn(top: int) -> bool:
+    """Wait until no other writer is at work in this folder; the turn ends with the descriptor. False where the
+    file system has no locks: there nobody may clear up after others, and names are still never taken twice.
+    """
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -141,10 +143,10 @@ def _take_turn(top: int) -> None:
                     "Another writer has been at work in this folder for too long.", remedy="Try again later."
                 ) from None
             time.sleep(PAUSE)
-        except OSError:  # a file system without locks: names are still never taken twice
-            return
+        except OSError:
+            return False
         else:
-            return
+            return True
 
 
 def _clear(top: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -275,6 +276,22 @@ def test_a_file_system_without_hard_links_overwrites_nothing_either(
     assert (root / "y.md").read_text() == "theirs\n"
 
 
+def test_a_file_system_without_locks_is_written_to_and_not_cleared(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    theirs = root / ".noctuary-0123456789abcdef.tmp"
+    theirs.write_text("another writer's, who may be at work\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", none)
+        assert newnote.create(root, "x.md", "x") == "x.md"
+    assert theirs.exists()
+    assert newnote.create(root, "y.md", "y") == "y.md"
+    assert not theirs.exists()
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -307,8 +324,6 @@ def test_a_folder_that_is_gone_or_closed_is_told(root: Path) -> None:
 
 
 def test_a_writer_that_hangs_is_given_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fcntl
-
     monkeypatch.setattr(newnote, "PATIENCE", 0.05)
     held = os.open(root, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
