@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
+    from engine.notes.filelist import Files
+    from engine.notes.requests import IndexRequests
     from engine.settings import Settings
 
 __all__ = ["Engine"]
@@ -52,6 +54,8 @@ class Engine:
         from engine.inbox import Inbox
         from engine.language import Language
         from engine.notes import Notes
+        from engine.notes.filelist import Files
+        from engine.notes.requests import IndexRequests
 
         self.settings = settings
         self.database = database
@@ -61,6 +65,8 @@ class Engine:
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
         self.language: Language = Language(database, settings)
+        self.files: Files = Files(database, self.notes)
+        self.requests: IndexRequests = IndexRequests(database, self.notes)
 
     @classmethod
     async def open(

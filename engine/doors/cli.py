@@ -38,6 +38,7 @@ COMMANDS = {
     "tokens": "tokens",
     "watch": "services",
     "worker": "services",
+    "serve": "serve",
     "service": "service",
     "doctor": "about",
     "config": "about",
