@@ -54,6 +54,7 @@ class Engine:
         from engine.inbox import Inbox
         from engine.language import Language
         from engine.notes import Notes
+        from engine.notes.ask import Asking
         from engine.notes.filelist import Files
         from engine.notes.requests import IndexRequests
 
@@ -67,6 +68,7 @@ class Engine:
         self.language: Language = Language(database, settings)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)
+        self.asking: Asking = Asking(self.notes, self.language, settings)
 
     @classmethod
     async def open(

@@ -1,1 +1,1 @@
-"""Prompt texts, one file a wording; language models arrive with the answers."""
+"""Prompt texts, one file a wording: a new wording is a new file. `engine.prompts` reads them."""

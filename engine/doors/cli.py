@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Command name to the module that holds it, in the order of the help.
 COMMANDS = {
     "search": "search",
+    "ask": "ask",
     "index": "indexing",
     "ingest": "indexing",
     "folders": "folders",

@@ -30,6 +30,14 @@ def say_text(text: str) -> None:
     click.echo(visible(text))
 
 
+def say_piece(text: str) -> None:
+    """A part of a text on standard output, at once and without an end of line.
+
+    What steers a terminal is made visible character by character, so it does not matter where it is torn.
+    """
+    click.echo(visible(text), nl=False)
+
+
 def note(line: str) -> None:
     """A remark on standard error, which leaves the output itself as it is for a reader by pipe."""
     click.echo(visible(line, keep_newlines=False), err=True)

@@ -7,10 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from engine.notes.model import Citation, SearchResult
+    from pathlib import Path
+
+    from engine.notes.model import Citation, Mode, SearchResult
+
+
+class SearchOptions(TypedDict, total=False):
+    """The options of the search within an ask: those of `Notes.search`."""
+
+    k: int | None
+    path_glob: str | None
+    folder: Path | None
+    heading: str | None
+    mode: Mode
+    max_distance: float | None
 
 
 class Outcome(StrEnum):
@@ -25,7 +38,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A `[1]` in an answer: its place in the text, and the citation it points to; None: to nothing."""
+    """A `[1]` in an answer: its place in the text, and the citation it points to; None: to nothing.
+
+    `[1, 2]` is two marks in one place.
+    """
 
     start: int
     end: int
@@ -37,7 +53,8 @@ class Mark:
 class Answer:
     """What an ask came to. `marks` are those in `text`; `unsupported` are sentences for people on what in the
     answer points to no source: a mark without a citation, or no mark at all. `trouble` says why there is no
-    answer although a model was asked, `notes` what limits the search. Tokens are the model's own.
+    answer although a model was asked, `unasked` why none was; `notes` what limits the search or the answer.
+    Tokens are the model's own.
     """
 
     question: str
@@ -49,6 +66,7 @@ class Answer:
     unsupported: tuple[str, ...] = ()
     trouble: str = ""
     remedy: str = ""
+    unasked: str = ""
     notes: tuple[str, ...] = ()
     prompt_version: str | None = None
     provider: str | None = None
@@ -57,6 +75,11 @@ class Answer:
     completion_tokens: int = 0
     truncated: bool = False
     """The answer ends where its token limit was reached."""
+    declined: bool = False
+    """The model says, in the words the prompt has for it, that the passages do not answer. That claims
+    nothing, so there is nothing to support."""
+    path_matches: bool = True
+    """As in `SearchResult`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +91,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the answer as it is written."""
+    """A part of the answer as it is written; all of them together are its text."""
 
     text: str
 

@@ -119,10 +119,7 @@ def status(found: NotesStatus, report: DriftReport, *, on_disk: int, model: str)
         )
         if embedding
         else None,
-        watchers=[
-            shapes.Watcher(folder=spelt(str(each.folder)), mode=str(each.holder or each.mode), beat=each.beat)
-            for each in found.watchers
-        ],
+        watchers=[_watcher(each) for each in found.watchers],
         services_down=[fault.service for fault in found.faults],
     )
 
