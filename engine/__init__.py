@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from engine.notes import Notes
     from engine.notes.filelist import Files
     from engine.notes.requests import IndexRequests
+    from engine.notes.traces import Traces
     from engine.settings import Settings
 
 __all__ = ["Engine"]
@@ -57,6 +58,7 @@ class Engine:
         from engine.notes.ask import Asking
         from engine.notes.filelist import Files
         from engine.notes.requests import IndexRequests
+        from engine.notes.traces import Traces
 
         self.settings = settings
         self.database = database
@@ -65,6 +67,8 @@ class Engine:
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
         self.inbox: Inbox = Inbox(database, self.notes)
+        self.traces: Traces = Traces(database, database.application, keep=settings.traces)
+        self.notes.on_search = self.traces.searched
         self.language: Language = Language(database, settings)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)
@@ -111,6 +115,7 @@ class Engine:
         await self._services.stop()
         await self.notes.embedders.close()
         await self.language.close()
+        await self.traces.close()
         await self.database.close()
         self.log.shut()
 

@@ -41,7 +41,8 @@ class Database:
 
         self.info = info
         self._address = address
-        self._application = application
+        self.application = application
+        """The name of this process among the server's sessions."""
         self._server = server
         self._pool = pool
         self._locks: WeakSet[SessionLock] = WeakSet()
@@ -116,7 +117,7 @@ class Database:
         async with self.connection() as connection:
             if await is_held(name, connection):
                 return None
-        lock = await try_take(name, await self._connect(f"{self._application} lock"))
+        lock = await try_take(name, await self._connect(f"{self.application} lock"))
         if lock:
             self._locks.add(lock)
         return lock
@@ -130,7 +131,7 @@ class Database:
         """For the feed, which notices first that a server died: the embedded one is started again."""
         if self._server:
             await self._server.revive()
-        return await self._connect(f"{self._application} feed")
+        return await self._connect(f"{self.application} feed")
 
     async def _release_locks(self) -> None:
         for lock in tuple(self._locks):

@@ -36,6 +36,7 @@ COMMANDS = {
     "status": "status",
     "inbox": "status",
     "log": "log",
+    "traces": "traces",
     "tokens": "tokens",
     "watch": "services",
     "worker": "services",

@@ -32,6 +32,7 @@ from engine.notes.model import (
 from engine.notes.reporting import reporting
 from engine.notes.standing import Standing
 from engine.notes.tally import Tally, index_counts
+from engine.notes.traced import Searched, untraced
 from engine.notes.waking import wake_on
 from engine.notes.watchers import recorded
 
@@ -74,6 +75,7 @@ class Notes:
         self._searcher: Searcher = Searcher(database, self.embedders)
         self._watchers: dict[FolderId, FolderWatcher] = {}
         self._watching = False
+        self.on_search: Searched = untraced
         self._standing = Standing(database, self._model)
         self._job_counts = Tally(joblist.counts)
         self._index_counts = Tally(index_counts)
@@ -124,11 +126,12 @@ class Notes:
         mode: Mode = Mode.HYBRID,
         max_distance: float | None = None,
         prefix: bool = False,
+        trace: bool = True,
     ) -> SearchResult:
         """The passages that answer, best first.
 
         `k` is how many at most, `path_glob` a pattern as in `.gitignore`, `max_distance` a cosine
-        distance (0 to 2); `prefix` takes the last word as unfinished.
+        distance (0 to 2); `prefix` takes the last word as unfinished. Without `trace` nothing is kept of it.
 
         Raises:
             QueryError: an option cannot be read.
@@ -139,9 +142,11 @@ class Notes:
 
         limit = self._settings.retrieval_default_k if k is None else k
         distance = self._settings.retrieval_max_distance if max_distance is None else max_distance
-        return await self._searcher.search(
-            Asked(query, limit, mode, path_glob, folder, heading, distance, prefix)
-        )
+        asked = Asked(query, limit, mode, path_glob, folder, heading, distance, prefix)
+        result = await self._searcher.search(asked)
+        if trace:
+            self.on_search(result, typing=prefix)
+        return result
 
     async def freshness(self, citation: Citation) -> Freshness:
         """The citation checked against the disk now."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from engine.notes.model import SearchResult
 
 
 class TraceKind(StrEnum):
@@ -37,3 +39,15 @@ class Trace:
     trouble: str = ""
     at: datetime | None = None
     id: int | None = None
+
+
+class Searched(Protocol):
+    """Who hears of a search that was made, if `typing` of one that the next letter may continue."""
+
+    def __call__(self, result: SearchResult, *, typing: bool) -> None:
+        """Take a search that was made."""
+
+
+def untraced(result: SearchResult, *, typing: bool) -> None:
+    """Nobody."""
+    del result, typing

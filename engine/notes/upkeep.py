@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from engine.database.bulk import every
-from engine.notes import jobs
+from engine.notes import jobs, traces
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -85,6 +85,7 @@ async def once(database: Database) -> None:
     async with database.connection() as connection:
         await jobs.reclaim_lapsed(connection)
         await jobs.prune(connection)
+        await traces.tidy(connection)
         if await jobs.waiting(connection):
             return  # a first indexing writes segments faster than it pays to merge them
     await purge(database)

@@ -140,6 +140,12 @@ class Settings(Answering):
         "debug, info, warning or error",
         "The least important message that the log keeps.",
     )
+    traces: bool = setting(
+        default=True,
+        parse=parsing.boolean,
+        expected="yes or no",
+        doc="Whether searches and asks are kept in the database, for the Log pane and `noctuary traces`.",
+    )
     reduced_repaint: bool = setting(
         default=False,
         parse=parsing.boolean,

@@ -74,7 +74,7 @@ class SearchView(Pane[Found], can_focus=True):
         self.list = CitationList(self.marks)
         self.preview = CitationPreview()
         self._summary = Label(classes="search-summary", grows=True)
-        self._answered = Question()
+        self._answered = self._traced = Question()
         self._checked: set[str] = set()
         self._typing: Timer | None = None
         self._resting: Timer | None = None
@@ -132,7 +132,9 @@ class SearchView(Pane[Found], can_focus=True):
                 folder=asked.folder,
                 mode=asked.mode,
                 prefix=asked.prefix,
+                trace=asked != self._traced,  # not when the index changed, and it is asked once more
             )
+            self._traced = asked
         except QueryError as error:
             return Found(asked, problem=str(error))
         return Found(asked, result)
