@@ -11,15 +11,12 @@ from starlette.exceptions import HTTPException
 from engine.doors.http import shapes, told
 from engine.doors.http.turns import Turns, searches
 from engine.notes.model import MOST_CITATIONS
-from engine.notes.traced import Trace, TraceKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine import Engine
     from engine.notes.model import Citation
-
-DOOR = "noctuary serve"
 
 SEARCH_SECONDS = 20.0
 ASK_SECONDS, ASKS = 900.0, 4
@@ -86,9 +83,6 @@ class Routes:
         async with self._searches.turn():
             result = await self._engine.notes.search(q, k=k)
             citations = await self._checked(result.citations)
-        found = len(citations)
-        trace = Trace(TraceKind.SEARCH, DOOR, q, found, result.seconds, answered=found > 0)
-        self._engine.traces.note(trace)
         response.headers["server-timing"] = f"engine;dur={result.seconds * 1000:.2f}"
         return shapes.Found(citations=citations, notes=told.notes(result.notes))
 
