@@ -13,11 +13,11 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import math
+import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from engine.doors.http.asgi import answer, header
 
@@ -40,6 +40,8 @@ PREFIX_V6 = 64
 
 READING = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Methods whose requests carry no body that means anything."""
+
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^][:@/\s]+)(?::\d*)?")
 
 FOREIGN = frozenset({"cross-site", "same-site"})
 """What a browser says of a request that another site's page made; another port is another site."""
@@ -119,8 +121,8 @@ class Access:
     def _wrong_host(self, scope: Scope) -> Refusal | None:
         if self.hosts is None:
             return None
-        name = urlsplit(f"//{header(scope, b'host') or ''}").hostname or ""
-        if name in self.hosts or _loopback(name):
+        named = _HOST.fullmatch(header(scope, b"host") or "")
+        if named and (named[1].lower() in self.hosts or _loopback(named[1].strip("[]"))):
             return None
         return Refusal(421, "This server does not answer to that host name.")
 
@@ -132,8 +134,8 @@ class Access:
         return Refusal(429, "Too many requests.", (("retry-after", seconds),))
 
     def _from_elsewhere(self, scope: Scope) -> Refusal | None:
-        origin = header(scope, b"origin")
-        ours = origin is None or urlsplit(origin).netloc.lower() == (header(scope, b"host") or "").lower()
+        origin, host = header(scope, b"origin"), header(scope, b"host") or ""
+        ours = origin is None or (host != "" and origin.partition("://")[2].lower() == host.lower())
         if ours and header(scope, b"sec-fetch-site") not in FOREIGN:
             return None
         return Refusal(403, "Another site's page may not ask here.")
