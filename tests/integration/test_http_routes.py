@@ -167,7 +167,7 @@ NO_NOTES = [
         "birds/../..",
         "." * 300,
     ),
-    *(name for name in NAMES if not re.search("[\ud800-\udfff]", name)),  # those are no text
+    *(name for name in NAMES if name and not re.search("[\ud800-\udfff]", name)),  # those are no text
 ]
 
 
