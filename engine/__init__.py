@@ -73,6 +73,7 @@ class Engine:
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)
         self.asking: Asking = Asking(self.notes, self.language, settings)
+        self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod
     async def open(

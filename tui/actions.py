@@ -85,6 +85,7 @@ LIST = (
 )
 
 SEARCH = (
+    Action("search.ask", "ask", "Have a language model answer; again: go to its answer, and back"),
     Action("search.preview", "preview", "The cited lines alone on the screen, or back beside the list"),
     Action("search.preview-down", "preview down", "Scroll the preview down", palette=False),
     Action("search.preview-up", "preview up", "Scroll the preview up", palette=False),

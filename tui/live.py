@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui.messages import Changed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from engine.database import Change
     from tui.app import NoctuaryApp
@@ -22,26 +22,48 @@ REDUCED_REPAINTS = 1.0
 RECONNECTED, LOST = "reconnected", "lost"
 
 
+class Paced:
+    """Calls `act` for many wishes once: at once after a quiet time, then at the given rate."""
+
+    def __init__(self, act: Callable[[], object], per_second: float) -> None:
+        self._act = act
+        self._pause = 1 / per_second
+        self._loop = asyncio.get_running_loop()
+        self._handle: asyncio.TimerHandle | None = None
+        self._last = 0.0
+
+    def soon(self) -> bool:
+        """Wish it; whether nobody had yet."""
+        if self._handle is not None:
+            return False
+        self._handle = self._loop.call_at(max(self._loop.time(), self._last + self._pause), self._now)
+        return True
+
+    def stop(self) -> None:
+        """Forget the wish."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _now(self) -> None:
+        self._handle, self._last = None, self._loop.time()
+        self._act()
+
+
 async def follow(app: NoctuaryApp, changes: AsyncIterator[Change], per_second: float) -> None:
     """Post `Changed` for what the feed reports: at once after a quiet time, then at the given rate."""
-    loop = asyncio.get_running_loop()
     pending: set[str] = set()
-    handle: asyncio.TimerHandle | None = None
-    last = 0.0
 
     def post() -> None:
-        nonlocal handle, last
-        handle, last = None, loop.time()
         app.news_waiting = False
         app.post_message(Changed(frozenset(pending)))
         pending.clear()
 
+    paced = Paced(post, per_second)
     try:
         async for change in changes:
             pending.add(change.topic)
-            if handle is None:
+            if paced.soon():
                 app.news_waiting = True
-                handle = loop.call_at(max(loop.time(), last + 1 / per_second), post)
     finally:
-        if handle is not None:
-            handle.cancel()
+        paced.stop()

@@ -91,9 +91,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the answer as it is written; all of them together are its text."""
+    """A part of the answer as it is written; all of them together are its text. `marks` are those in what is
+    written so far.
+    """
 
     text: str
+    marks: tuple[Mark, ...] = ()
 
 
 AskStep = Found | Piece | Answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from engine import prompts
 from engine.errors import LanguageError, NoctuaryError, OutputError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engine.notes.answered import SearchOptions
     from engine.notes.fencing import Fenced
     from engine.notes.model import SearchResult
+    from engine.notes.traces import Traces
     from engine.prompts import Prompt
     from engine.settings import Settings
 
@@ -41,15 +42,6 @@ HOSTED_TOKENS = 24_000
 """The same for the large models of the providers, which hold several times as much."""
 
 CANCELLED = "cancelled"
-
-
-class Traces(Protocol):
-    """Where traces are left, and the door of this process that stands in them."""
-
-    door: str
-
-    def note(self, trace: Trace) -> None:
-        """Keep this; never waits."""
 
 
 class Trimmed:
@@ -73,9 +65,7 @@ class Trimmed:
 class Asking:
     """Answers questions from the notes."""
 
-    def __init__(
-        self, notes: Notes, language: Language, settings: Settings, traces: Traces | None = None
-    ) -> None:
+    def __init__(self, notes: Notes, language: Language, settings: Settings, traces: Traces) -> None:
         self._notes = notes
         self._language = language
         self._settings = settings
@@ -102,7 +92,7 @@ class Asking:
         Close it to cancel: the model is told so at once.
         """
         start = time.perf_counter()
-        result = await self._notes.search(question, **options)
+        result = await self._notes.search(question, trace=False, **options)
         answer = self._begun(question, result)
         ended = replace(answer, trouble=CANCELLED)
         try:
@@ -117,8 +107,7 @@ class Asking:
             ended = answer
         finally:
             ended = answer = replace(ended, seconds=time.perf_counter() - start)
-            if self._traces is not None:
-                self._traces.note(_trace(ended, self._traces.door))
+            self._traces.note(_trace(ended, self._traces.door))
         yield answer
 
     def _begun(self, question: str, result: SearchResult) -> Answer:
@@ -149,6 +138,7 @@ class Asking:
         try:
             prompt = prompts.load(self._settings.prompt_version, "ask", PARTS)
             fenced = fencing.fence(begun.citations, self._budget())
+            references = [each.reference for each in begun.citations[: fenced.given]]
             messages = _messages(prompt, fenced, begun.question)
             pieces = self._language.stream(Purpose.ASK, messages, max_tokens=MOST_TOKENS)
             async with aclosing(pieces):
@@ -158,7 +148,7 @@ class Asking:
                         yield self._whole(answer, prompt, fenced, written, piece.finish)
                     elif told := trimmed.add(piece):
                         written += told
-                        yield Piece(told)
+                        yield Piece(told, marks.resolved(written, references))
         except NoctuaryError as error:
             yield replace(answer, trouble=error.message, remedy=error.remedy)
 
@@ -182,8 +172,7 @@ class Asking:
             why = " within its token limit" if finish is Finish.LENGTH else ""
             raise OutputError(f"{name} wrote no answer{why}.", remedy="Try again, or set another CHAT_MODEL.")
         declined = _same(text, prompt.part("unknown"))
-        references = [citation.reference for citation in answer.citations[: fenced.given]]
-        found = marks.resolved(text, references)
+        found = marks.resolved(text, [each.reference for each in answer.citations[: fenced.given]])
         return replace(
             answer,
             outcome=Outcome.ANSWER,

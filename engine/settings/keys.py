@@ -47,6 +47,7 @@ DEFAULTS: Mapping[str, str] = {
     "list.copy": "y",
     "list.open": "enter,e",
     "list.refresh": "R",
+    "search.ask": "a,ctrl+g",
     "search.preview": "v",
     "search.preview-down": "J",
     "search.preview-up": "K",

@@ -164,6 +164,17 @@ def test_json_holds_everything(noctuary: Line, llm: ScriptedLLM) -> None:
     assert found["trouble"] is None
 
 
+def test_an_ask_leaves_one_trace(noctuary: Line, llm: ScriptedLLM) -> None:
+    llm.reply("In the ford [1].", tokens=(50, 6))
+    noctuary(*ASK, "ford")
+    noctuary(*ASK, "zebra")
+    none, asked = noctuary("traces", "--json").json["traces"]
+    assert (asked["kind"], asked["door"], asked["query"]) == ("ask", "noctuary ask", "ford")
+    assert (asked["answered"], asked["prompt_version"], asked["model"]) == (True, "ask_v1", MODEL)
+    assert (asked["prompt_tokens"], asked["completion_tokens"]) == (50, 6)
+    assert (none["kind"], none["query"], none["answered"], none["model"]) == ("ask", "zebra", False, None)
+
+
 def test_no_answer_steers_the_terminal_however_it_is_torn(shell: Shell, beside: ScriptedLLM) -> None:
     text = " ".join([*STEERING.values(), *(each for each in PAYLOADS.values() if len(each) < 500)])
     for pieces in (text, [text], [text[at : at + 3] for at in range(0, len(text), 3)]):

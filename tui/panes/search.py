@@ -11,7 +11,7 @@ from textual.widgets import Input
 from engine.notes.model import Mode
 from tui.keymap import bindings
 from tui.panes import search_work as work
-from tui.panes.search_view import SearchView
+from tui.panes.search_answer import SearchAnswer
 from tui.text import plain
 from tui.widgets.citation_list import CitationList
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from engine.notes.model import Citation
+    from tui.widgets.text_rows import TextRows
 
 MANY = 1_000_000
 """More rows than there are: to the top, to the bottom."""
@@ -28,12 +29,12 @@ MANY = 1_000_000
 ROW_ACTIONS = frozenset({"list.mark", "list.mark-all", "list.copy", "list.open", "search.preview"})
 
 
-class SearchPane(SearchView):
+class SearchPane(SearchAnswer):
     """Pane 2. Without citations the pane itself has the focus, so that no key is typed by mistake."""
 
     number = 2
     title = "Search"
-    hints = ("list.filter", "list.open", "list.copy", "search.preview", "search.mode")
+    hints = ("list.filter", "list.open", "search.ask", "list.copy", "search.preview")
     labels: ClassVar[Mapping[str, str]] = {"list.filter": "search line"}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("list", "search")]
 
@@ -63,10 +64,23 @@ class SearchPane(SearchView):
         self._read_preview()
 
     def _move(self, by: int) -> None:
-        if self.zoomed:
-            self.preview.lines.scroll_by(by)
+        if self._scrolled is not None:
+            self._scrolled.scroll_by(by)
         else:
             self.list.move_to(self.list.cursor + by)
+
+    @property
+    def _scrolled(self) -> TextRows | None:
+        """What the keys of the list scroll instead: the preview alone, or an answer that has the focus."""
+        if self.zoomed:
+            return self.preview.lines
+        return self.answer.lines if self.answer.lines.has_focus else None
+
+    @property
+    def _half(self) -> int:
+        """Half a page, in citations or lines."""
+        page = self.list.page if self._scrolled is None else self._scrolled.size.height
+        return max(page // 2, 1)
 
     def do_down(self) -> None:
         """In the input: newer queries, then the citations. Else one down."""
@@ -81,18 +95,18 @@ class SearchPane(SearchView):
         if self.input.has_focus:
             if not self.input.older():
                 self.flash("No older query")
-        elif not self.zoomed and self.list.cursor == 0:
+        elif self._scrolled is None and self.list.cursor == 0:
             self.input.focus()
         else:
             self._move(-1)
 
     def do_half_down(self) -> None:
         """Down half a page, also while typing."""
-        self._move(max((self.preview.lines.size.height if self.zoomed else self.list.page) // 2, 1))
+        self._move(self._half)
 
     def do_half_up(self) -> None:
         """Up half a page, also while typing."""
-        self._move(-max((self.preview.lines.size.height if self.zoomed else self.list.page) // 2, 1))
+        self._move(-self._half)
 
     def do_top(self) -> None:
         """To the first citation or line."""
@@ -125,10 +139,14 @@ class SearchPane(SearchView):
             self.glob.value = ""
             self._close_glob()
             self.ask(replace(self.question, glob=""), after=0)
+        elif self.answer.shown.running and self.answer.open:
+            self.cancel_answer()
         elif self.zoomed:
             self._set_zoom(on=False)
         elif self.input.has_focus:
             self._leave_input()
+        elif self.answer.open:
+            self.close_answer()
         elif len(self.marks):
             self.marks.clear()
         elif self.question.glob or self.question.folder is not None:
@@ -141,6 +159,10 @@ class SearchPane(SearchView):
     @on(Input.Submitted, "#search-input")
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        self._finish_typing()
+
+    def _finish_typing(self) -> None:
+        """Search for what is typed without waiting for a pause, and leave the input."""
         if self._typing is not None:
             self._ask_now()
         self._leave_input()
@@ -154,7 +176,11 @@ class SearchPane(SearchView):
     # Actions ---------------------------------------------------------------------------------
 
     def unavailable(self, action: str) -> str:
-        """What acts on a citation needs one."""
+        """What acts on a citation needs one, and an ask needs a question."""
+        if action == "search.ask":
+            return self.why_not_ask()
+        if action == "list.copy" and self.answer.lines.has_focus:
+            return ""
         return "There is no citation here" if action in ROW_ACTIONS and self.list.current is None else ""
 
     def do_mark(self) -> None:
@@ -178,19 +204,30 @@ class SearchPane(SearchView):
         if not self.marks.undo():
             self.flash("Nothing to undo: no marks were changed")
 
+    def do_ask(self) -> None:
+        """Have the question answered; where it is, go between the answer and the citations."""
+        self._set_zoom_off()
+        if self.input.has_focus:
+            self._finish_typing()
+        if not self.answered_already:
+            self.ask_model()
+        elif self.answer.lines.has_focus:
+            self._focus_list()
+        else:
+            self.answer.lines.focus()
+
     def do_copy(self) -> None:
-        """Copy the references of the marks, else of the citation under the cursor, one on a line."""
+        """Copy the references of the marks, else of the citation under the cursor, one on a line; where an
+        answer has the focus, the answer with its sources.
+        """
+        if self.answer.lines.has_focus:
+            self.copy_answer()
+            return
         chosen = [self._marked[key] for key in self.marks if key in self._marked]
         if not chosen and self.list.current is not None:
             chosen = [self.list.current]
-        text = "\n".join(plain(self._told(citation)) for citation in chosen)
+        text = "\n".join(plain(self.told(citation)) for citation in chosen)
         self.host.spawn(work.copy_lines(self, text), "search.copy", "copy")
-
-    def _told(self, citation: Citation) -> str:
-        """The citation as it is copied: with its whole path, where another folder may have the same."""
-        index = self.host.status.index if self.host.status is not None else None
-        one = index is not None and index.folders == 1
-        return citation.reference if one else str(citation.folder / citation.reference)
 
     def do_open(self) -> None:
         """Open the citation in the editor."""
@@ -207,9 +244,11 @@ class SearchPane(SearchView):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        """Search and check again."""
+        """Search and check again; where an answer has the focus, have it written anew."""
         self._checked.clear()
         self._ask_now()
+        if self.answer.lines.has_focus:
+            self.ask_model()
 
     def do_preview(self) -> None:
         """The preview alone on the screen, or back."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Input
 
 from engine.errors import QueryError
@@ -18,6 +18,7 @@ from tui.panes import search_work as work
 from tui.panes.base import Fetched, Pane, Shown
 from tui.panes.search_text import Found, Question, nothing, summary
 from tui.text import content
+from tui.widgets.answer import AnswerView
 from tui.widgets.citation_list import CitationList, key_of
 from tui.widgets.label import Label
 from tui.widgets.line_input import LineInput
@@ -26,11 +27,14 @@ from tui.widgets.preview import CitationPreview
 from tui.widgets.query_input import QueryInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.app import ComposeResult
     from textual.timer import Timer
     from textual.widget import Widget
 
     from engine import Engine
+    from engine.notes.model import Citation
 
 RESULTS = 30
 """Citations asked for: some screens to look through; who needs more asks better."""
@@ -59,10 +63,15 @@ class SearchView(Pane[Found], can_focus=True):
     SearchView > .search-summary { height: auto; max-height: 2; color: $text-muted; padding: 0 1; }
     SearchView > Horizontal { height: 1fr; }
     SearchView CitationList { width: 1fr; }
-    SearchView CitationPreview { width: 1fr; border-left: vkey $panel; }
+    SearchView .beside { width: 1fr; height: 100%; border-left: vkey $panel; }
+    SearchView CitationPreview { height: 1fr; }
+    SearchView.-narrow > Horizontal { layout: vertical; }
+    SearchView.-narrow CitationList { width: 100%; height: 1fr; }
+    SearchView.-narrow .beside { width: 100%; height: auto; border-left: none; }
     SearchView.-narrow CitationPreview { display: none; }
-    SearchView.-zoom CitationPreview { display: block; border-left: none; }
-    SearchView.-zoom CitationList { display: none; }
+    SearchView.-zoom .beside { width: 100%; height: 100%; border-left: none; }
+    SearchView.-zoom CitationPreview { display: block; }
+    SearchView.-zoom CitationList, SearchView.-zoom AnswerView { display: none; }
     """
 
     def __init__(self) -> None:
@@ -73,6 +82,7 @@ class SearchView(Pane[Found], can_focus=True):
         self.glob = LineInput("Only paths like work/**/*.md: Enter keeps it, Esc drops it", id="search-glob")
         self.list = CitationList(self.marks)
         self.preview = CitationPreview()
+        self.answer = AnswerView()
         self._summary = Label(classes="search-summary", grows=True)
         self._answered = self._traced = Question()
         self._checked: set[str] = set()
@@ -88,8 +98,9 @@ class SearchView(Pane[Found], can_focus=True):
         yield from super().compose()
 
     def body(self) -> ComposeResult:
-        """List and preview, side by side where there is room."""
-        yield Horizontal(self.list, self.preview, classes="body")
+        """List and preview, side by side where there is room; an answer above the preview, or below all."""
+        beside = Vertical(self.answer, self.preview, classes="beside")
+        yield Horizontal(self.list, beside, classes="body")
 
     def on_mount(self) -> None:
         """Remember what was asked in earlier sessions."""
@@ -192,11 +203,15 @@ class SearchView(Pane[Found], can_focus=True):
             self._show_nothing(snapshot)
         if snapshot.question != self._answered:
             self._checked.clear()
-        self.list.put(citations, stay=snapshot.question == self._answered)
+        self.list.put(self.arranged(citations), stay=snapshot.question == self._answered)
         self._answered = snapshot.question
         if citations and self.has_focus:
             self.list.focus()
         self._draw_summary()
+
+    def arranged(self, citations: Sequence[Citation]) -> Sequence[Citation]:
+        """The citations in the order in which they are listed."""
+        return citations
 
     def _show_nothing(self, found: Found) -> None:
         if self.zoomed:

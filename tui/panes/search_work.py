@@ -88,12 +88,16 @@ async def read_folders(pane: Widget, engine: Engine) -> None:
         pane.post_message(FoldersRead([folder.path for folder in folders]))
 
 
+async def copy_text(pane: Widget, text: str, what: str) -> None:
+    """Copy a text, and say by which route it went, and `what` it is."""
+    copied = await copy(pane.app, text)
+    pane.post_message(Flash(f"{copied.sentence} ({what})"))  # the route first: a path may be long
+
+
 async def copy_lines(pane: Widget, text: str) -> None:
     """Copy, and say what went by which route."""
-    copied = await copy(pane.app, text)
     lines = text.count("\n") + 1
-    what = text if lines == 1 else count(lines, "citation")
-    pane.post_message(Flash(f"{copied.sentence} ({what})"))  # the route first: a path may be long
+    await copy_text(pane, text, text if lines == 1 else count(lines, "citation"))
 
 
 async def open_editor(pane: Widget, host: NoctuaryApp, citation: Citation) -> None:

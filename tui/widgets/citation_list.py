@@ -61,6 +61,8 @@ class CitationList(ScrollView, can_focus=True, inherit_bindings=False):
         self.cursor = 0
         self.explaining = False
         self.freshness: dict[str, Freshness] = {}
+        self.numbers: dict[str, int] = {}
+        """Those that the marks of an answer have, by key."""
         self._folders = False
         self._drawn: dict[tuple[int, int], list[Strip]] = {}
 
@@ -199,15 +201,18 @@ class CitationList(ScrollView, can_focus=True, inherit_bindings=False):
     def _draw(self, index: int, width: int) -> list[Strip]:
         citation, key = self.citations[index], self.keys[index]
         here, room = index == self.cursor, max(width - GUTTER, 1)
+        label = f"[{self.numbers[key]}] " if key in self.numbers else ""
         folder = citation.folder.name if self._folders else ""
-        head = citation_text.header(citation, self.freshness.get(key), room, folder=folder)
+        head = citation_text.header(
+            citation, self.freshness.get(key), max(room - len(label), 1), folder=folder
+        )
         lines = [*citation_text.passage(citation, room, PASSAGE)]
         lines += [Content()] * (PASSAGE - len(lines))
         if self.explaining:
             lines.append(citation_text.explained(citation.explanation, room))
         cursor = "▸" if here else " "
         mark = Content.styled("●", "$text-warning") if key in self.marks else Content(" ")
-        first = Content.assemble(cursor, mark, " ", head)
+        first = Content.assemble(cursor, mark, " ", (label, "bold $text-accent"), head)
         return [
             self._strip(first, width, cursor=here),
             *(self._strip(Content(" " * GUTTER) + x, width) for x in lines),

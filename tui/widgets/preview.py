@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.visual import Visual
 
 from tui.text import content
 from tui.widgets import citation_text
 from tui.widgets.label import Label
 from tui.widgets.preview_text import Rows, rows
+from tui.widgets.text_rows import TextRows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.app import ComposeResult
 
     from engine.notes.model import Citation, Preview
@@ -25,45 +24,26 @@ ABOVE = 3
 """Rows of context left above the first cited line when a preview comes up."""
 
 
-class PreviewLines(ScrollView, can_focus=True, inherit_bindings=False):
-    """The rows of a preview, laid out anew for each width and drawn line by line."""
-
-    DEFAULT_CSS = "PreviewLines { overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }"
+class PreviewLines(TextRows):
+    """The rows of a preview."""
 
     def __init__(self) -> None:
         super().__init__()
         self._source: tuple[Preview, Citation] | None = None
-        self._rows = Rows()
+        self._first = 0
 
     def put(self, preview: Preview | None, citation: Citation | None, *, stay: bool) -> None:
         """Show a preview; `stay` keeps the scroll position."""
         self._source = None if preview is None or citation is None else (preview, citation)
-        self._lay_out()
+        self.lay_out()
         if not stay:
-            self.scroll_to(y=max(self._rows.first - ABOVE, 0), animate=False, force=True, immediate=True)
+            self.scroll_to(y=max(self._first - ABOVE, 0), animate=False, force=True, immediate=True)
 
-    def scroll_by(self, by: int) -> None:
-        """Scroll by so many rows."""
-        self.scroll_to(y=self.scroll_offset.y + by, animate=False, force=True, immediate=True)
-
-    def on_resize(self) -> None:
-        """Lay out for the new width."""
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        width = self.scrollable_content_region.width
-        self._rows = rows(*self._source, width) if self._source is not None and width else Rows()
-        self.virtual_size = Size(width, len(self._rows.rows))
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        """The row that is scrolled there."""
-        at, width = y + self.scroll_offset.y, self.scrollable_content_region.width
-        if at >= len(self._rows.rows):
-            return Strip.blank(width, self.rich_style)
-        row = citation_text.row(self._rows.rows[at], width)
-        strips = Visual.to_strips(self, row, width, 1, self.visual_style)
-        return strips[0].adjust_cell_length(width, self.rich_style) if strips else Strip.blank(width)
+    def laid_out(self, width: int) -> Sequence[Content]:
+        """See `TextRows`."""
+        found = rows(*self._source, width) if self._source is not None else Rows()
+        self._first = found.first
+        return found.rows
 
 
 class CitationPreview(Vertical):
