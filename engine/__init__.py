@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from engine.notes import Notes
     from engine.notes.filelist import Files
     from engine.notes.requests import IndexRequests
+    from engine.notes.evaluation import Evaluation
     from engine.notes.traces import Traces
     from engine.settings import Settings
 
@@ -58,6 +59,7 @@ class Engine:
         from engine.notes.ask import Asking
         from engine.notes.filelist import Files
         from engine.notes.requests import IndexRequests
+        from engine.notes.evaluation import Evaluation
         from engine.notes.traces import Traces
 
         self.settings = settings
@@ -69,6 +71,7 @@ class Engine:
         self.inbox: Inbox = Inbox(database, self.notes)
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
+        self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
         self.language: Language = Language(database, settings)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)

@@ -32,6 +32,7 @@ COMMANDS = {
     "jobs": "queue",
     "retry": "queue",
     "drift": "drift",
+    "eval": "eval",
     "models": "models",
     "status": "status",
     "inbox": "status",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from click._termui_impl import ProgressBar
 
+    from engine.notes.evaluated import EvalStep
     from engine.notes.model import CompareStep, JobCounts, NotesStatus, PullProgress
 
 LINE_SECONDS = 5.0
@@ -155,6 +156,14 @@ class CompareBar(Phases):
         self._close_bar()
         self._phase = ""
         output.note(sentence)
+
+
+class EvalBar(Phases):
+    """How far an eval is."""
+
+    def __call__(self, step: EvalStep) -> None:
+        """Show the next step."""
+        self._show("Asking questions", step.done, step.total)
 
 
 class PullBar(Bar):

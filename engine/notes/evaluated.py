@@ -40,6 +40,8 @@ class EvalRun:
     seconds: float
     delta: float = 0.0
     answers: tuple[EvalAnswer, ...] = ()
+    other_questions: bool = False
+    """Whether the file was another when it was run before: the delta compares two lists of questions."""
 
     @property
     def groundedness(self) -> float:

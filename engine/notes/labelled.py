@@ -109,13 +109,21 @@ def read(path: Path) -> tuple[Question, ...]:
     Raises:
         DatasetError: it cannot be read, or something in it is not as the format has it.
     """
+    return parse(data(path), str(path))
+
+
+def data(path: Path) -> bytes:
+    """What stands in a file, as far as a dataset may be long.
+
+    Raises:
+        DatasetError: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            return file.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
         raise DatasetError(f"{path} cannot be read: {reason}.", remedy="Check the path.") from error
-    return parse(data, str(path))
 
 
 def parse(data: bytes, name: str) -> tuple[Question, ...]:

@@ -1,0 +1,215 @@
+"""`noctuary eval`: labelled questions asked of the search, runs kept, a question made of a search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engine.doors import exits, output, parameters, session
+from engine.doors.progress import EvalBar
+from engine.errors import DatasetError
+from engine.text.amounts import count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from engine import Engine
+    from engine.notes.evaluated import EvalAnswer, EvalRun
+    from engine.notes.model import Citation
+
+RUN = "run"
+
+SHOWN = 3
+"""Citations told of a question that failed."""
+
+
+class Verbs(click.Group):
+    """A group whose own name runs: what is none of its verbs is the FILE."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the verb that is meant before what was typed."""
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = [RUN, *args]
+        return super().parse_args(ctx, args)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb, or the run."""
+        return run if cmd_name == RUN else super().get_command(ctx, cmd_name)
+
+
+@click.group(
+    "eval",
+    cls=Verbs,
+    subcommand_metavar="[FILE] [--json] | add | history",
+    epilog="A FILE that is called like a verb is named ./add. Exit status 1 when a question was not answered "
+    "rightly.",
+)
+def evaluate() -> None:
+    """Ask labelled questions, and say how many the search answers rightly.
+
+    FILE is a JSON list of objects with id, question, expect ("citation" or "negative") and
+    expect_path_contains, if you like also expect_lines ("path:L3-L9") and k. Without it the last file is
+    run again, or the one that `noctuary eval add` makes.
+    """
+
+
+eval = evaluate  # noqa: A001 - by its own name the command is looked up
+
+
+@click.command(RUN)
+@click.argument("file", type=parameters.PATH, required=False)
+@parameters.JSON
+def run(file: Path | None, *, as_json: bool) -> int:
+    """Ask the questions of FILE."""
+
+    async def work(engine: Engine) -> int:
+        with EvalBar() as bar:
+            found = await engine.evaluation.run(file, on_step=bar)
+        if as_json:
+            output.dump(as_object(found))
+        else:
+            _print(found)
+        return exits.FOUND_NOTHING if found.failing else exits.DONE
+
+    return session.run(work, application="noctuary eval")
+
+
+@evaluate.command()
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many runs.")
+@parameters.JSON
+def history(limit: int, *, as_json: bool) -> int:
+    """Show the runs before, newest last."""
+
+    async def work(engine: Engine) -> int:
+        runs = await engine.evaluation.history(limit)
+        if as_json:
+            output.dump({"runs": [as_object(each, answers=False) for each in runs]})
+            return exits.DONE
+        if runs:
+            output.table([_cells(each) for each in reversed(runs)])
+        else:
+            output.note("No run yet.")
+        return exits.DONE
+
+    return session.run(work, application="noctuary eval")
+
+
+@evaluate.command()
+@click.argument("question", type=parameters.TEXT)
+@click.argument("file", type=parameters.PATH, required=False)
+@click.option(
+    "--expect",
+    type=parameters.TEXT,
+    metavar="PATH:L3-L9",
+    help="Where the answer stands. Without it the first citation that is found now.",
+)
+@click.option("--negative", is_flag=True, help="Nothing in the notes answers it.")
+@click.option(
+    "--id", "identity", type=parameters.TEXT, help="The question's id. Without it made of its words."
+)
+@click.option("--k", type=click.IntRange(1, 200), help="How many citations may be needed.")
+@parameters.JSON
+def add(
+    question: str,
+    file: Path | None,
+    *,
+    expect: str | None,
+    negative: bool,
+    identity: str | None,
+    k: int | None,
+    as_json: bool,
+) -> int:
+    """Make a search a labelled question, in FILE or in eval.json of the configuration folder."""
+    if expect and negative:
+        raise click.UsageError("--expect and --negative exclude each other.", click.get_current_context())
+
+    async def work(engine: Engine) -> int:
+        citation = None if negative else await _answer(engine, question, expect, k)
+        added, where = await engine.evaluation.add(question, citation, path=file, identity=identity, k=k)
+        if as_json:
+            output.dump({"file": where, "question": added})
+            return exits.DONE
+        answer = citation.reference if citation is not None else "nothing"
+        output.say(f"{where}: {added.id}, answered by {answer}.")
+        return exits.DONE
+
+    return session.run(work, application="noctuary eval")
+
+
+async def _answer(engine: Engine, question: str, expect: str | None, k: int | None) -> Citation:
+    """The citation that is named, else the best that is found now.
+
+    Raises:
+        DatasetError: nothing is found, or what is found does not stand where it was named.
+    """
+    depth = 50 if expect else max(k or 1, 1)
+    found = (await engine.notes.search(question, k=depth, trace=False)).citations
+    if expect is not None:
+        chosen = [each for each in found if each.reference == expect]
+        if not chosen:
+            raise DatasetError(
+                f"The search for {question!r} does not cite {expect}.",
+                remedy="Write it into the file by hand if it should.",
+            )
+        return chosen[0]
+    if not found:
+        raise DatasetError(
+            f"Nothing is found for {question!r}.", remedy="With --negative that is what is expected."
+        )
+    return found[0]
+
+
+def as_object(run: EvalRun, *, answers: bool = True) -> dict[str, Any]:
+    """A run for JSON; knowman's names first."""
+    found: dict[str, Any] = {
+        "groundedness": run.groundedness,
+        "correct": run.correct,
+        "total": run.total,
+        "delta": run.delta,
+        "recall_at_k": run.recall,
+        "mrr": run.mrr,
+        "k": run.k,
+        "model": run.model,
+        "dataset": run.dataset,
+        "seconds": run.seconds,
+        "id": run.id,
+        "at": run.at,
+    }
+    if answers:
+        found |= {"failing": run.failing, "answers": run.answers, "other_questions": run.other_questions}
+    return found
+
+
+def _print(run: EvalRun) -> None:
+    output.say(run.line)
+    if run.recall is not None and run.mrr is not None:
+        output.say(f"recall@k: {run.recall:.2%}, MRR: {run.mrr:.4f}, by {run.model} in {run.seconds:.1f} s")
+    if run.other_questions:
+        output.note("The file was another when it was run before.")
+    failing = [each for each in run.answers if not each.correct]
+    for each in failing:
+        output.say(f"failed {each.id}: {each.question}")
+        output.say(f"    {_cited(each)}")
+
+
+def _cited(answer: EvalAnswer) -> str:
+    if not answer.cited:
+        return "nothing was cited"
+    more = len(answer.cited) - SHOWN
+    rest = f" and {count(more, 'more', 'more')}" if more > 0 else ""
+    where = "" if answer.rank is None else f"; the right one is number {answer.rank}"
+    return f"cited {', '.join(answer.cited[:SHOWN])}{rest}{where}"
+
+
+def _cells(run: EvalRun) -> Sequence[str]:
+    return (
+        f"{run.at.astimezone():%Y-%m-%d %H:%M}",
+        f"{run.groundedness:.2%}",
+        f"{run.correct}/{run.total}",
+        f"{run.delta:+.2%}",
+        "" if run.mrr is None else f"MRR {run.mrr:.3f}",
+        run.model,
+        run.dataset,
+    )
