@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from engine.language import Language
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
+    from engine.notes.evaluation import Evaluation
     from engine.notes.filelist import Files
     from engine.notes.requests import IndexRequests
-    from engine.notes.evaluation import Evaluation
     from engine.notes.traces import Traces
     from engine.settings import Settings
 
@@ -57,9 +57,9 @@ class Engine:
         from engine.language import Language
         from engine.notes import Notes
         from engine.notes.ask import Asking
+        from engine.notes.evaluation import Evaluation
         from engine.notes.filelist import Files
         from engine.notes.requests import IndexRequests
-        from engine.notes.evaluation import Evaluation
         from engine.notes.traces import Traces
 
         self.settings = settings
@@ -75,7 +75,6 @@ class Engine:
         self.language: Language = Language(database, settings)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)
-        self.asking: Asking = Asking(self.notes, self.language, settings)
         self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod
