@@ -94,6 +94,8 @@ async def test_what_is_not_valid_is_a_sentence_that_repeats_nothing(door: Served
 BODIES: list[tuple[object, int]] = [
     ({"q": "owls", "k": True}, 422),
     ({"q": "owls", "k": "3"}, 422),
+    ({"q": "owls", "k": 1.5}, 422),
+    ({"q": "owls", "k": 3.0}, 200),
     ({"q": None}, 422),
     ({"q": "x" * 2001}, 422),
     ({"q": "x" * 2000}, 200),
@@ -175,7 +177,7 @@ async def test_a_path_that_is_no_note_is_refused_without_a_word_on_the_disk(door
     (door.root.parent / "secret.md").write_text("Secret.\n")
     for path in NO_NOTES:
         reply = await door.post("/index", {"path": path})
-        assert (reply.status, reply.json) == (422, {"detail": NO_SUCH_NOTE}), path
+        assert (reply.status, reply.json) == (404, {"detail": NO_SUCH_NOTE}), path
     assert (await door.post("/index", b'{"path": "\\udcff.md"}')).status == 422
 
 

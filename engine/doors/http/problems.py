@@ -84,7 +84,7 @@ async def _foreseen(_request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, QueryError):
         return _answer(422, str(error))
     if isinstance(error, FolderError):
-        return _answer(422, NO_SUCH_NOTE)
+        return _answer(404, NO_SUCH_NOTE)
     if isinstance(error, DatasetError):
         return _answer(409, NO_QUESTIONS)
     raise error  # it is a fault of this server, and told as one

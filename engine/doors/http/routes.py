@@ -61,7 +61,7 @@ class Routes:
             methods=["POST"],
             status_code=202,
             operation_id="index",
-            responses=_errors(400, 415, 422, 503),
+            responses=_errors(400, 404, 415, 422, 503),
         )
         add("/index/{job_id}", self.index_state, operation_id="index_state", responses=_errors(404, 422, 503))
         add("/status", self.status, operation_id="status", responses=_errors(503))
@@ -158,7 +158,7 @@ ERRORS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong.",
     403: "Another site's page asked.",
-    404: "There is none of that number.",
+    404: "There is none of that number or path.",
     409: "There are no labelled questions.",
     413: "The body is too long.",
     414: "The address is too long.",

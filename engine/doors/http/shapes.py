@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime  # noqa: TC003 - pydantic reads it
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from engine.notes.model import MOST_CITATIONS
 from engine.text.tokens import MAX_QUERY
@@ -14,7 +15,18 @@ MOST_ROWS = 200
 LONGEST_PATH = 4096
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="What is looked for.")]
-Count = Annotated[int, Field(ge=1, le=MOST_CITATIONS, strict=True, description="Citations at most.")]
+
+
+def _whole(value: object) -> object:
+    """A whole number as JSON has it: 3 and 3.0, and neither true nor "3"."""
+    if isinstance(value, bool | str):
+        raise PydanticCustomError("int_type", "Input should be a valid integer")
+    return value
+
+
+Count = Annotated[
+    int, Field(ge=1, le=MOST_CITATIONS, description="Citations at most."), BeforeValidator(_whole)
+]
 
 
 class Question(BaseModel):
