@@ -68,10 +68,10 @@ class Engine:
         self._services = services
         self._to_add: list[Path] = []
         self.notes: Notes = Notes(database, embedder, settings, services)
-        self.inbox: Inbox = Inbox(database, self.notes)
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
         self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
+        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from engine.database import Database
     from engine.notes import Notes
+    from engine.notes.evaluation import Evaluation
 
 _FAILED_JOBS = "SELECT count(*), min(finished_at) FROM job WHERE status = 'failed'"
 
@@ -30,9 +31,10 @@ class InboxItem:
 class Inbox:
     """What needs a person, gathered from all parts of the engine."""
 
-    def __init__(self, database: Database, notes: Notes) -> None:
+    def __init__(self, database: Database, notes: Notes, evaluation: Evaluation | None = None) -> None:
         self._database = database
         self._notes = notes
+        self._evaluation = evaluation
 
     async def items(self) -> list[InboxItem]:
         """What waits, the most first; nothing that waits means an empty list."""
@@ -45,6 +47,7 @@ class Inbox:
             InboxItem("failed_vectors", "Passages the model could not read", vectors, None, "jobs"),
             *self._faults(),
             *self._drift(),
+            *await self._eval(),
         ]
         return sorted((item for item in found if item.count), key=lambda item: -item.count)
 
@@ -64,6 +67,16 @@ class Inbox:
         if trouble and not any(trouble.startswith(fault.reason) for fault in self._notes.faults()):
             items.append(InboxItem("model", f"The model makes no vectors: {trouble}", 1, None, "log"))
         return items
+
+    async def _eval(self) -> list[InboxItem]:
+        """What the last eval found wrong."""
+        run = await self._evaluation.last() if self._evaluation is not None else None
+        if run is None:
+            return []
+        share = f"{run.groundedness:.2%}, {run.delta:+.2%}"
+        return [
+            InboxItem("eval", f"Labelled questions that fail ({share})", len(run.failing), run.at, "eval")
+        ]
 
     def _drift(self) -> list[InboxItem]:
         report = self._notes.last_drift

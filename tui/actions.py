@@ -17,6 +17,7 @@ SCOPES = {
     "drift": "Drift",
     "log": "Log",
     "folders": "Folders",
+    "eval": "Eval",
     "dialog": "In a dialog that is read",
     "confirm": "When asked for a yes or no",
     "ask": "In a dialog that is typed into",
@@ -61,6 +62,7 @@ APP = (
     Action("app.help", "help", "All keys"),
     Action("app.add-folder", "add folder", "Add a folder of notes"),
     Action("app.folders", "folders", "List the folders of notes, add or remove one"),
+    Action("app.eval", "eval", "How well the search answers your labelled questions, now and before"),
     Action("app.theme", "theme", "Next theme: dark, light, the terminal's own colours"),
     Action("app.quit", "quit", "Quit"),
 )
@@ -93,6 +95,8 @@ SEARCH = (
     Action("search.explain", "explain", "Show or hide where each citation stood in each list"),
     Action("search.path", "path", "Search only in paths that match a pattern"),
     Action("search.folder", "folder", "Search only in the next folder, at last in all again"),
+    Action("search.label", "label", "Make the query a labelled question for eval, answered by this citation"),
+    Action("search.label-nothing", "nothing", "Make the query a labelled question that nothing answers"),
 )
 
 JOBS = (
@@ -114,6 +118,11 @@ FOLDERS = (
         "Take the folder out of the index (asks first); its files stay",
         palette=False,
     ),
+)
+
+EVAL = (
+    Action("eval.run", "run again", "Ask the questions of the last file again", palette=False),
+    Action("eval.open", "search it", "Open the question in Search", palette=False),
 )
 
 DIALOG = (
@@ -145,7 +154,7 @@ LOG = (
 
 REGISTRY: dict[str, Action] = {
     action.id: action
-    for action in (*APP, *LIST, *SEARCH, *JOBS, *DRIFT, *LOG, *FOLDERS, *DIALOG, *CONFIRM, *ASK)
+    for action in (*APP, *LIST, *SEARCH, *JOBS, *DRIFT, *LOG, *FOLDERS, *EVAL, *DIALOG, *CONFIRM, *ASK)
 }
 
 

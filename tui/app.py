@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.screen")
 
-TOPICS = ("folder", "file", "job", "embedding", "drift", "service", LOST)
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", LOST)
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0

@@ -87,14 +87,14 @@ def _is_key(name: str) -> bool:
     return 1 in {len(base), len(format_key(base))} and not steers(base + format_key(base))
 
 
-_APART = frozenset({"folders", "dialog", "confirm", "ask"})
+_APART = frozenset({"folders", "eval", "dialog", "confirm", "ask"})
 _SHARED = frozenset({"app", "list"})
 
 
 def _meet(first: Action, second: Action) -> bool:
     """Whether both can be reached from one place. Above a dialog the keys of the panes are not there."""
     scopes = {first.scope, second.scope}
-    if len(scopes) == 1 or scopes == {"folders", "list"}:
+    if len(scopes) == 1 or scopes in ({"folders", "list"}, {"folders", "dialog"}, {"eval", "dialog"}):
         return True
     return bool(_SHARED & scopes) and not _APART & scopes
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from engine.notes.labelled import Question as Question  # noqa: PLC0414 - for doors and screens
+
 
 @dataclass(frozen=True, slots=True)
 class EvalAnswer:

@@ -15,6 +15,7 @@ from tui.panes import PANES
 from tui.panes.list_pane import ListPane
 from tui.screens.add_folder import AddFolder
 from tui.screens.dialog import Confirm, TextDialog
+from tui.screens.eval import EvalScreen
 from tui.screens.folders import FoldersScreen
 from tui.screens.help import help_text
 from tui.screens.main import MainScreen
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 OWNERS: dict[str, list[type]] = {
     "app": [MainScreen],
     "list": [*PANES],
-    "dialog": [TextDialog, FoldersScreen],
+    "dialog": [TextDialog, FoldersScreen, EvalScreen],
     "folders": [FoldersScreen],
+    "eval": [EvalScreen],
     "confirm": [Confirm],
     "ask": [AddFolder, Palette],
     **{pane.scope: [pane] for pane in PANES},
@@ -154,7 +156,7 @@ def test_keys_may_be_given_as_they_are_typed():
 
 
 def test_one_key_may_serve_in_two_places():
-    Keymap({"log.follow": "r", "dialog.close": "r"})
+    Keymap({"log.follow": "z", "dialog.close": "z"})
 
 
 async def test_a_remapped_key_works_and_is_told_and_the_old_one_does_nothing(

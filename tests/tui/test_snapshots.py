@@ -134,3 +134,32 @@ def test_the_jobs_pane_while_the_model_is_being_changed(
     monkeypatch.setattr(Embedders, "progress", progress)
     app = NoctuaryApp(settings, now=lambda: NOON)
     assert snap_compare(app, terminal_size=size, run_before=_shot(vault, "3"))
+
+
+EVALUATED = """
+    WITH run AS (
+        INSERT INTO eval_run (at, dataset, dataset_hash, model, k, total, correct, recall, mrr, seconds)
+        SELECT %s, '/home/me/.config/noctuary/eval.json', decode(repeat('00', 32), 'hex'),
+            'all-MiniLM-L6-v2-int8', 3, 25, correct, 0.9048, 0.8730, 1.9
+        FROM unnest(ARRAY[20, 22, 25, 23]) WITH ORDINALITY AS past (correct, place) ORDER BY place
+        RETURNING id
+    )
+    INSERT INTO eval_answer (run, position, question_id, question, correct, rank, cited)
+    SELECT (SELECT max(id) FROM run), number, 'question-' || number, %s || number, number > 2,
+        CASE WHEN number = 1 THEN 2 WHEN number > 2 THEN 1 END, ARRAY['work/oncall.md:L3-L5', 'work/deploy.md:L9-L12']
+    FROM generate_series(1, 25) AS number
+"""
+
+
+@SIZES
+def test_the_eval_view_looks_as_it_did(snap_compare, settings: Settings, vault: Path, size: tuple[int, int]):
+    shot = _shot(vault, "E", "j")
+
+    async def prepare(pilot: Pilot[None]) -> None:
+        screen = Desk(pilot, pilot.app)  # type: ignore[arg-type]
+        await eventually(lambda: screen.app.engine is not None)
+        await screen.execute(EVALUATED, (NOON - timedelta(minutes=12), f"who owns the deploy {HOSTILE} "))
+        await shot(pilot)  # type: ignore[misc]
+
+    app = NoctuaryApp(settings, now=lambda: NOON)
+    assert snap_compare(app, terminal_size=size, run_before=prepare)

@@ -25,7 +25,7 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
     number = 1
     title = "Inbox"
     scope = "inbox"
-    topics = frozenset({"folder", "job", "file", "embedding", "drift", "service"})
+    topics = frozenset({"folder", "job", "file", "embedding", "drift", "service", "eval_run"})
     hints = ("list.open", "list.refresh", "app.add-folder", "app.palette")
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Count", 7, right=True),
@@ -53,6 +53,8 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
         ]
 
     def _pane_name(self, item: InboxItem) -> str:
+        if item.pane == "eval":
+            return f"{self.host.keys.shown('app.eval')} Eval"
         return next(
             (f"{pane.number} {pane.title}" for pane in self.host.panes if pane.scope == item.pane), ""
         )

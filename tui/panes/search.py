@@ -17,16 +17,20 @@ from tui.widgets.citation_list import CitationList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from textual.binding import BindingType
 
+    from engine.notes.evaluated import Question
     from engine.notes.model import Citation
     from tui.widgets.text_rows import TextRows
 
 MANY = 1_000_000
 """More rows than there are: to the top, to the bottom."""
 
-ROW_ACTIONS = frozenset({"list.mark", "list.mark-all", "list.copy", "list.open", "search.preview"})
+ROW_ACTIONS = frozenset(
+    {"list.mark", "list.mark-all", "list.copy", "list.open", "search.preview", "search.label"}
+)
 
 
 class SearchPane(SearchAnswer):
@@ -181,6 +185,9 @@ class SearchPane(SearchAnswer):
             return self.why_not_ask()
         if action == "list.copy" and self.answer.lines.has_focus:
             return ""
+        """What acts on a citation needs one, what keeps a query a query."""
+        if action.startswith("search.label") and self.question.empty:
+            return "There is no query to label"
         return "There is no citation here" if action in ROW_ACTIONS and self.list.current is None else ""
 
     def do_mark(self) -> None:
@@ -242,6 +249,24 @@ class SearchPane(SearchAnswer):
         """Back from the editor: check, preview and search again."""
         message.stop()
         self.do_refresh()
+
+    def do_label(self) -> None:
+        """Make the query a labelled question that the citation under the cursor answers."""
+        self._label(self.list.current)
+
+    def do_label_nothing(self) -> None:
+        """Make the query a labelled question that nothing answers."""
+        self._label(None)
+
+    def _label(self, citation: Citation | None) -> None:
+        query = self.question.text.strip()
+
+        def said(added: tuple[Question, Path]) -> str:
+            answer = "nothing" if citation is None else citation.reference
+            eval_key = self.host.keys.shown("app.eval")
+            return f"{added[0].id} is answered by {answer}, in {added[1]}; {eval_key} opens Eval"
+
+        self.command(lambda engine: engine.evaluation.add(query, citation), "label", said)
 
     def do_refresh(self) -> None:
         """Search and check again; where an answer has the focus, have it written anew."""

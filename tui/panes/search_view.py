@@ -118,6 +118,11 @@ class SearchView(Pane[Found], can_focus=True):
         """The search line, whatever stands below it: a key must not depend on what was done here before."""
         return self.input
 
+    def arrive(self, kind: str) -> None:
+        """Search what another pane or view has in hand."""
+        if kind:
+            self.input.value = kind
+
     def activate(self) -> None:
         """Whoever comes here types: with the preview alone on the screen the answers would not be seen."""
         self.remove_class("-zoom")

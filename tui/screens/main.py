@@ -13,6 +13,7 @@ from tui.messages import Flash
 from tui.panes import PANES
 from tui.screens.add_folder import AddFolder
 from tui.screens.dialog import TextDialog
+from tui.screens.eval import EvalScreen
 from tui.screens.folders import FoldersScreen
 from tui.screens.help import HelpDialog
 from tui.screens.palette import Palette
@@ -80,6 +81,8 @@ class MainScreen(Actor, Screen[None]):
 
     def go(self, scope: str, kind: str = "") -> None:
         """Bring up the pane of this name, at what `kind` names."""
+        if scope == EvalScreen.scope:
+            self.do_eval()
         for pane in self.panes:
             if pane.scope == scope:
                 pane.arrive(kind)
@@ -226,6 +229,10 @@ class MainScreen(Actor, Screen[None]):
     def do_folders(self) -> None:
         """The folders."""
         self.app.push_screen(FoldersScreen())
+
+    def do_eval(self) -> None:
+        """The Eval view; a question that is chosen there is searched."""
+        self.app.push_screen(EvalScreen(), lambda question: self.go("search", question) if question else None)
 
     def do_theme(self) -> None:
         """The next theme, also for the next session."""

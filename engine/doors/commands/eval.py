@@ -46,13 +46,15 @@ class Verbs(click.Group):
     epilog="A FILE that is called like a verb is named ./add. Exit status 1 when a question was not answered "
     "rightly.",
 )
-def evaluate() -> None:
+@parameters.JSON
+def evaluate(*, as_json: bool) -> None:
     """Ask labelled questions, and say how many the search answers rightly.
 
     FILE is a JSON list of objects with id, question, expect ("citation" or "negative") and
     expect_path_contains, if you like also expect_lines ("path:L3-L9") and k. Without it the last file is
     run again, or the one that `noctuary eval add` makes.
     """
+    del as_json  # asked for by the verbs
 
 
 eval = evaluate  # noqa: A001 - by its own name the command is looked up
@@ -63,6 +65,7 @@ eval = evaluate  # noqa: A001 - by its own name the command is looked up
 @parameters.JSON
 def run(file: Path | None, *, as_json: bool) -> int:
     """Ask the questions of FILE."""
+    as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
         with EvalBar() as bar:
@@ -81,6 +84,7 @@ def run(file: Path | None, *, as_json: bool) -> int:
 @parameters.JSON
 def history(limit: int, *, as_json: bool) -> int:
     """Show the runs before, newest last."""
+    as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
         runs = await engine.evaluation.history(limit)
@@ -122,6 +126,7 @@ def add(
     as_json: bool,
 ) -> int:
     """Make a search a labelled question, in FILE or in eval.json of the configuration folder."""
+    as_json = parameters.json_wanted(as_json=as_json)
     if expect and negative:
         raise click.UsageError("--expect and --negative exclude each other.", click.get_current_context())
 
