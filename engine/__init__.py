@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_PARTS = ("engine.notes.search", "engine.notes.watcher", "engine.notes.worker", "engine.inbox", "watchfiles")
+_PARTS = (
+    "engine.notes.search",
+    "engine.notes.ask",
+    "engine.notes.watcher",
+    "engine.notes.worker",
+    "engine.inbox",
+    "watchfiles",
+)
 """Imported in a thread while the database opens: half a second that no screen shall wait for."""
 
 

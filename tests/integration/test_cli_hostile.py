@@ -94,7 +94,7 @@ def given(word: str) -> list[tuple[str, ...]]:
         found += [(*typed, word), (*typed, f"--{word}"), (*typed, "--", word)]
         for option in command.params:
             if isinstance(option, click.Option) and not option.is_flag:
-                found.append((*typed, option.opts[0], word, *(["owl"] if name == "search" else [])))
+                found.append((*typed, option.opts[0], word, *(["owl"] if name in {"search", "ask"} else [])))
     return found
 
 
@@ -116,6 +116,7 @@ def test_no_name_and_no_text_of_a_note_steers_the_terminal(lines: Lines, vault: 
     _, got = lines(
         ("index", str(vault)),
         ("search", "owl", "--k", "100", "--explain"),
+        ("ask", "owl", "--k", "100"),
         ("search", "owl", "--k", "100", "--json"),
         ("search", SHORT, "--k", "100", "--mode", "keyword"),
         *[("search", "owl", "--heading", NAMES[0], "--path", "**/*.md", "--mode", "vector")],

@@ -67,6 +67,9 @@ def test_a_misspelt_command_is_answered_with_the_nearest(capsys: pytest.CaptureF
         ["./nowhere"],
         ["config", "extra"],
         ["search", ""],
+        ["ask"],
+        ["ask", "--k", "0", "x"],
+        ["ask", " ", " "],
         ["search", " ", " "],
     ],
 )
@@ -84,6 +87,7 @@ EMPTY = [
     ("search", "x", "--path"),
     ("search", "x", "--heading"),
     ("search", "x", "--folder"),
+    ("ask", "x", "--path"),
     ("jobs", "--filter"),
     ("drift",),
     ("index",),
@@ -112,7 +116,13 @@ def test_an_empty_folder_is_not_the_working_folder(capsys: pytest.CaptureFixture
         _checked("")
 
 
-NEEDS = {"search": ["x"], "folders add": ["."], "folders remove": ["."], "ingest": ["--path", "."]}
+NEEDS = {
+    "search": ["x"],
+    "ask": ["x"],
+    "folders add": ["."],
+    "folders remove": ["."],
+    "ingest": ["--path", "."],
+}
 
 
 @pytest.mark.parametrize("name", [name for name, _ in commands()])
