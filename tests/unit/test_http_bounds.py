@@ -76,6 +76,23 @@ class Slow:
             self.ended = True
 
 
+async def test_more_than_so_many_at_once_are_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_OPEN", 2)
+    slow, gone = Slow(), asyncio.Event()
+    crowded = Bounds(slow)
+    asking = [asyncio.create_task(ask(crowded, gone=gone)) for _ in range(2)]
+    await eventually(lambda: slow.began)
+    third = await ask(crowded)
+    assert refused(third, 503)
+    assert third.headers["retry-after"] == "2"
+    gone.set()
+    await asyncio.gather(*asking)
+    slow.began = False
+    fourth = asyncio.create_task(ask(crowded, gone=gone))
+    await eventually(lambda: slow.began)
+    await fourth
+
+
 async def test_the_work_for_a_client_that_went_away_ends() -> None:
     slow, gone = Slow(), asyncio.Event()
     asking = asyncio.create_task(ask(Bounds(slow), gone=gone))

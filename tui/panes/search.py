@@ -180,12 +180,11 @@ class SearchPane(SearchAnswer):
     # Actions ---------------------------------------------------------------------------------
 
     def unavailable(self, action: str) -> str:
-        """What acts on a citation needs one, and an ask needs a question."""
+        """What acts on a citation needs one; an ask needs a question, and a label a query."""
         if action == "search.ask":
             return self.why_not_ask()
         if action == "list.copy" and self.answer.lines.has_focus:
             return ""
-        """What acts on a citation needs one, what keeps a query a query."""
         if action.startswith("search.label") and self.question.empty:
             return "There is no query to label"
         return "There is no citation here" if action in ROW_ACTIONS and self.list.current is None else ""

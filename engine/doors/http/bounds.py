@@ -1,4 +1,5 @@
-"""How much a request may be, and how long it may take to come. Whoever went away is not worked for.
+"""How many requests there may be, how long each, and how long it may take to come. Whoever went away is not
+worked for.
 
 The body is read here, whole, before anything looks at it: it is small, and the bound holds for every route.
 """
@@ -21,15 +22,22 @@ TARGET_BYTES = 32 * 1024
 
 HEADER_BYTES = 16 * 1024
 
+MOST_OPEN = 128
+"""Requests that are answered or wait for their turn at once."""
+
+AGAIN_SECONDS = 2
+"""When one that is too many may come again."""
+
 BODY_SECONDS = 10.0
 """A body of that size comes in one, over any line."""
 
 
 class Bounds:
-    """An application that gets only requests of a bounded size, whole."""
+    """An application that gets only so many requests, of a bounded size, whole."""
 
     def __init__(self, app: App) -> None:
         self._app = app
+        self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -42,6 +50,16 @@ class Bounds:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
             await answer(send, 431, "The headers are too long.", _CLOSE)
             return
+        if self._open >= MOST_OPEN:
+            await answer(send, 503, "The server is busy.", (*_CLOSE, ("retry-after", str(AGAIN_SECONDS))))
+            return
+        self._open += 1
+        try:
+            await self._bounded(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await _body(scope, receive)

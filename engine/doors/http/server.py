@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from engine.doors.http.asgi import App
 
-MOST_CONNECTIONS = 256
-"""Open at once; more are told that the server is busy."""
+MOST_CONNECTIONS = 512
+"""Open at once, idle ones too; more are closed. `Bounds` refuses sooner what is asked over them."""
 
 PATIENCE = 5
 """Seconds that open requests have when the server is told to end."""
