@@ -50,7 +50,7 @@ def test_the_engine_and_each_of_its_modules_live_without_a_terminal_toolkit() ->
         "fastapi",
         "uvicorn",
         "pydantic",
-    ],  # fmt: skip
+    ],
 )
 def test_the_command_line_starts_without_what_only_some_commands_need(heavy: str) -> None:
     statement = (
