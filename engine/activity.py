@@ -9,13 +9,13 @@ import logging
 import os
 import sys
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 KEPT = 2_000
@@ -34,12 +34,21 @@ LOG_FILE = "noctuary.log"
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """One line: when (UTC), how grave, from which part, what."""
+    """One line: when (UTC), how grave, from which part, what; of a fault also where it came from, and of
+    some lines what they say in figures.
+    """
 
     at: datetime
     level: str
     source: str
     text: str
+    trace: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_object(self) -> dict[str, Any]:
+        """The line for JSON, the same in the file and on standard output."""
+        found = {"at": self.at, "level": self.level, "source": self.source, "text": self.text}
+        return found | ({"trace": self.trace} if self.trace else {}) | dict(self.fields)
 
 
 class ActivityLog(logging.Handler):
@@ -82,6 +91,7 @@ class ActivityLog(logging.Handler):
             record.levelname.lower(),
             record.name.removeprefix(LOGGER + "."),
             record.getMessage(),
+            logging.Formatter().formatException(record.exc_info) if record.exc_info else "",
         )
         self._records.append(line)
         for listener in tuple(self._listeners):

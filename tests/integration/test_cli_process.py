@@ -55,7 +55,7 @@ def test_a_signal_ends_a_worker_in_order_and_without_a_word(
 ) -> None:
     process = shell.start("worker")
     assert process.stdout is not None
-    assert process.stdout.readline() == "Working off the queue. Ctrl+C ends it.\n"
+    assert json.loads(process.stdout.readline())["text"] == "Working off the queue. Ctrl+C ends it."
     assert connected(server, database_url, "noctuary worker")()
     process.send_signal(number)
     _, err = process.communicate(timeout=SECONDS)
@@ -65,12 +65,13 @@ def test_a_signal_ends_a_worker_in_order_and_without_a_word(
 
 
 def test_watch_follows_the_disk_until_it_is_stopped(shell: Shell, notes: Path) -> None:
-    process = shell.start("watch", "--path", str(notes), "--json")
+    process = shell.start("watch", "--path", str(notes))
     assert process.stdout is not None
     wanted, begun = 1, False
     for line in process.stdout:
         news = json.loads(line)
-        begun = begun or news == {"watching": [str(notes)], "working": True}
+        assert {"at", "level", "source", "text"} <= set(news)
+        begun = begun or (news.get("watching"), news.get("working")) == ([str(notes)], True)
         done = news.get("jobs", {}).get("done", 0)
         if done >= wanted == 1:
             wanted = 2
@@ -86,7 +87,7 @@ def test_watch_follows_the_disk_until_it_is_stopped(shell: Shell, notes: Path) -
 
 @pytest.mark.parametrize("path", [True, False])
 def test_watch_says_at_once_what_it_watches(shell: Shell, notes: Path, path: bool) -> None:
-    process = shell.start("watch", "--no-work", *(["--path", str(notes)] if path else []))
+    process = shell.start("watch", "--no-work", "--text", *(["--path", str(notes)] if path else []))
     assert process.stdout is not None
     lines = iter(process.stdout)
     said = next(line for line in lines if "Ctrl+C" in line)

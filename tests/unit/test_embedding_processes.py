@@ -188,12 +188,12 @@ async def test_a_process_killed_between_two_calls_is_replaced(embedder: Multilin
     assert pid(embedder._queries) != killed
 
 
-async def test_the_text_a_process_dies_of_is_named_and_the_others_are_made(
+async def test_the_text_a_process_dies_of_is_told_by_its_length_and_the_others_are_made(
     embedder: MultilingualEmbedder,
 ) -> None:
-    with pytest.raises(ModelError, match=r"ended: SIGABRT, on the text 'die of this'"):
+    with pytest.raises(ModelError, match=r"ended: SIGABRT, on a text of 11 characters"):
         await embedder.passages(["a", "die of this", "b"])
-    with pytest.raises(ModelError, match=r"SIGABRT.*'die \\x1b x{30,40}…'"):
+    with pytest.raises(ModelError, match=r"SIGABRT, on a text of 206 characters"):
         await embedder.query("die \x1b " + "x" * 200)
     assert (await embedder.passages(["a", "b"])).shape == (2, DIMENSION)
     assert (await embedder.query("where")).shape == (DIMENSION,)
@@ -207,7 +207,7 @@ async def test_a_process_that_does_not_answer_is_replaced(
     stuck = pid(embedder._passages)
     with monkeypatch.context() as hasty:
         hasty.setattr(multilingual_process, "CALL_TIMEOUT", 0.5)
-        with pytest.raises(ModelError, match=r"did not answer within .* on the text 'wait'"):
+        with pytest.raises(ModelError, match=r"did not answer within .* on a text of 4 characters"):
             await embedder.passages(["wait"])
     assert not psutil.pid_exists(stuck)
     (stub.folder / "gate").unlink()

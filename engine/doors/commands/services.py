@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.doors import crew, exits, output, parameters, session
+from engine.doors import crew, exits, jsonlog, parameters, session
 from engine.doors.finishing import sentences
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engine import Engine
-    from engine.activity import LogRecord
     from engine.notes.model import NotesStatus
 
 MOST_PROCESSES = 64
@@ -30,21 +29,26 @@ again, while it holds up all other writers."""
 
 ADD = "one that `noctuary folders add FOLDER` adds is watched at once."
 
+AS_TEXT = click.option("--text", "as_text", is_flag=True, help="Tell it in lines for people, not in JSON.")
+
 
 @click.command()
 @click.option("--path", type=parameters.PATH, help="Add this folder of notes first.")
 @click.option("--work/--no-work", default=True, show_default=True, help="Index too, or only queue jobs.")
 @parameters.JSON
-def watch(path: Path | None, *, work: bool, as_json: bool) -> int:
+@AS_TEXT
+def watch(path: Path | None, *, work: bool, as_json: bool, as_text: bool) -> int:
     """Keep the index true to the disk until stopped.
 
-    Changes are noticed, queued, indexed and embedded.
+    Changes are noticed, queued, indexed and embedded. What happens is told on standard output, as one line of
+    JSON for each record of the log.
     """
+    as_text = _form(as_json=as_json, as_text=as_text)
 
     async def follow(engine: Engine) -> int:
         if path is not None:
             await engine.notes.add_folder(path)
-        return await _serve(engine, watch=True, work=work, embed=work, as_json=as_json)
+        return await _serve(engine, watch=True, work=work, embed=work, as_text=as_text)
 
     return session.run(follow, application="noctuary watch")
 
@@ -60,12 +64,14 @@ def watch(path: Path | None, *, work: bool, as_json: bool) -> int:
 @click.option("--embed/--no-embed", default=True, show_default=True, help="Make vectors too, or words only.")
 @click.option("--attached", is_flag=True, hidden=True, help="End when standard input does.")
 @parameters.JSON
-def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool) -> int:
+@AS_TEXT
+def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool, as_text: bool) -> int:
     """Work off the queue until stopped.
 
     Several may run, on several machines; each takes its own jobs. Words of a folder are indexed where it can
-    be reached, vectors are made anywhere.
+    be reached, vectors are made anywhere. What happens is told as by `noctuary watch`.
     """
+    as_text = _form(as_json=as_json, as_text=as_text)
 
     async def follow(engine: Engine) -> int:
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -74,54 +80,41 @@ def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool) -> i
             await crew.until_left()
             return exits.DONE
         crew.hire(engine, concurrency - 1)
-        return await _serve(engine, watch=False, work=True, embed=embed, as_json=as_json)
+        return await _serve(engine, watch=False, work=True, embed=embed, as_text=as_text)
 
     return session.run(follow, application="noctuary worker")
 
 
-async def _serve(engine: Engine, *, watch: bool, work: bool, embed: bool, as_json: bool) -> int:
+def _form(*, as_json: bool, as_text: bool) -> bool:
+    """Whether lines are for people; JSON needs not be asked for."""
+    if as_json and as_text:
+        raise click.UsageError("--json and --text exclude each other.", click.get_current_context())
+    return as_text
+
+
+async def _serve(engine: Engine, *, watch: bool, work: bool, embed: bool, as_text: bool) -> int:
     """Run the services and tell what happens; ends only by a signal."""
-    for record in engine.log.records():
-        _tell(record, as_json=as_json)
-    stop_listening = engine.log.listen(lambda record: _tell(record, as_json=as_json))
-    try:
+    source = "watch" if watch else "worker"
+    async with jsonlog.to_stdout(engine, as_text=as_text) as lines:
         await engine.start(watch=watch, work=work, embed=embed)
         watched = [folder.path for folder in await engine.notes.folders()] if watch else None
-        _begin(watched, work=work, as_json=as_json)
+        lines.say(_begin(watched, work=work), source, watching=watched, working=work)
         shown: NotesStatus | None = None
         async for _change in engine.subscribe("job", "embedding"):
             status = await engine.notes.status()
             if shown is None or (status.jobs, status.index) != (shown.jobs, shown.index):
-                _report(status, as_json=as_json)
+                figures = {"jobs": status.jobs, "index": status.index, "embedding": status.embedding}
+                lines.say(" ".join(sentences(status)), source, **figures)
                 shown = status
             await asyncio.sleep(PAUSE_SECONDS)
-    finally:
-        stop_listening()
     return exits.DONE
 
 
-def _begin(folders: Sequence[Path] | None, *, work: bool, as_json: bool) -> None:
+def _begin(folders: Sequence[Path] | None, *, work: bool) -> str:
     """The first line: what is done from now on. `folders` are those watched, None when none shall be."""
-    if as_json:
-        output.dump_line({"watching": folders, "working": work})
-        return
     parts = []
     if folders is not None:
         names = ", ".join(str(path) for path in folders)
         parts.append(f"Watching {names}." if names else f"No folder of notes yet; {ADD}")
     parts.append("Working off the queue." if work else "Jobs are only queued.")
-    output.say(" ".join([*parts, "Ctrl+C ends it."]))
-
-
-def _tell(record: LogRecord, *, as_json: bool) -> None:
-    if as_json:
-        output.dump_line({"log": record})
-    else:
-        output.say(f"{record.at.astimezone():%H:%M:%S} {record.level:<7} {record.source}: {record.text}")
-
-
-def _report(status: NotesStatus, *, as_json: bool) -> None:
-    if as_json:
-        output.dump_line({"jobs": status.jobs, "index": status.index, "embedding": status.embedding})
-    else:
-        output.say(" ".join(sentences(status)))
+    return " ".join([*parts, "Ctrl+C ends it."])

@@ -34,9 +34,6 @@ busy machine may get a tenth of it."""
 END_TIMEOUT = 2.0
 """Seconds a process has to end when told to, before it is killed."""
 
-SHOWN = 40
-"""Characters of a text in the message that it cannot be embedded."""
-
 
 class ChildDied(Exception):
     """The process ended, or did not answer in time, while something was asked of it."""
@@ -152,8 +149,10 @@ class Seat:
         try:
             return await self._try(what, [text])
         except ChildDied as error:
-            beginning = text[:SHOWN] + "…" * (len(text) > SHOWN)
-            raise ModelError(f"The embedding model's process {error}, on the text {beginning!r}.") from error
+            what = (
+                f"a text of {len(text):,} characters"  # which is nobody's but the note's: errors are logged
+            )
+            raise ModelError(f"The embedding model's process {error}, on {what}.") from error
 
     async def _try(self, what: str, texts: Sequence[str]) -> bytes:
         if self.child is None:
