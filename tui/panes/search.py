@@ -180,7 +180,6 @@ class SearchPane(SearchAnswer):
     # Actions ---------------------------------------------------------------------------------
 
     def unavailable(self, action: str) -> str:
-        """What acts on a citation needs one; an ask needs a question, and a label a query."""
         """What acts on a citation needs one, what is asked or kept needs a question."""
         if action == "search.ask":
             return self.why_not_ask()
@@ -188,8 +187,6 @@ class SearchPane(SearchAnswer):
             return "There is no query to label"
         if action == "list.copy" and self.answer.lines.has_focus:
             return ""
-        if action.startswith("search.label") and self.question.empty:
-            return "There is no query to label"
         return "There is no citation here" if action in ROW_ACTIONS and self.list.current is None else ""
 
     def do_mark(self) -> None:
