@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
     from engine.notes.evaluation import Evaluation
+    from engine.notes.filelist import Files
+    from engine.notes.requests import IndexRequests
     from engine.notes.traces import Traces
     from engine.notes.writer import Writer
     from engine.settings import Settings
@@ -65,6 +67,8 @@ class Engine:
         from engine.notes import Notes
         from engine.notes.ask import Asking
         from engine.notes.evaluation import Evaluation
+        from engine.notes.filelist import Files
+        from engine.notes.requests import IndexRequests
         from engine.notes.traces import Traces
         from engine.notes.writer import Writer
 
@@ -80,6 +84,8 @@ class Engine:
         self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
         self.writer: Writer = Writer(database, self.notes, self.language)
+        self.files: Files = Files(database, self.notes)
+        self.requests: IndexRequests = IndexRequests(database, self.notes)
         self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod

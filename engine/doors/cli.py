@@ -43,6 +43,7 @@ COMMANDS = {
     "mcp": "mcp",
     "watch": "services",
     "worker": "services",
+    "serve": "serve",
     "service": "service",
     "doctor": "about",
     "config": "about",
