@@ -130,8 +130,8 @@ def _held(held: ExitStack, descriptor: int) -> int:
 
 
 def _has_turn(top: int) -> bool:
-    """Wait until no other writer is at work in this folder; the turn ends with the descriptor. False where the
-    file system has no locks: there nobody may clear up after others, and names are still never taken twice.
+    """Wait until no other writer is at work in this folder; the turn ends with the descriptor. False where
+    the file system has no locks: nobody may clear up after others there; no name is taken twice all the same.
     """
     end = time.monotonic() + PATIENCE
     while True:
