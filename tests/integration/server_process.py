@@ -70,6 +70,10 @@ class Serving:
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Tell it to end; its status and what it complained of."""
         self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> tuple[int, str]:
+        """Its status and what it complained of, once it has ended."""
         status = self.process.wait(SECONDS)
         self._reader.join(SECONDS)
         assert self.process.stderr is not None

@@ -69,7 +69,7 @@ def test_a_signal_ends_it_in_order_and_what_is_asked_then_is_answered(
         assert idle.recv(1) == b""  # it takes no more
         half.sendall(b'{"q": "owls"}')
         assert half.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
-        assert server.end(number) == (status, "")
+        assert server.ended() == (status, "")
         half.close()
         idle.close()
 

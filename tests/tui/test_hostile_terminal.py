@@ -158,7 +158,9 @@ class Tour:
         self("sgjj\r", "Search]")
         self(DELETE_LINE, "Type to search")
         self(ESCAPE)
-        self("8o", "[log]")
+        self.screen.rest(0.3)  # an escape that is followed at once is a key with Alt
+        self("8", "Log]")
+        self("o", "[log]")
 
     def filters(self) -> None:
         """What is typed and pasted into the filter of every list, and said of it; and what is asked of a filter."""

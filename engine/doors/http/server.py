@@ -117,6 +117,7 @@ def _forwarded() -> Iterator[None]:
     logger = logging.getLogger(LIBRARY)
     handler, level, propagate = _Forward(), logger.level, logger.propagate
     logger.addHandler(handler)
+    logger.addHandler(logging.NullHandler())  # for what it says after us: not on standard error
     logger.setLevel(logging.WARNING)
     logger.propagate = False
     try:
