@@ -157,7 +157,7 @@ class Tour:
         self("y", COPYING)
         self("sgjj\r", "Search]")
         self(DELETE_LINE, "Type to search")
-        self(ESCAPE)
+        self(ESCAPE, "Type to search")
         self("8o", "[log]")
 
     def filters(self) -> None:
