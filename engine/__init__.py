@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
     from engine.notes.evaluation import Evaluation
+    from engine.notes.filelist import Files
+    from engine.notes.requests import IndexRequests
     from engine.notes.traces import Traces
+    from engine.notes.writer import Writer
     from engine.settings import Settings
 
 __all__ = ["Engine"]
@@ -35,6 +38,7 @@ _PARTS = (
     "engine.notes.ask",
     "engine.notes.watcher",
     "engine.notes.worker",
+    "engine.notes.writer",
     "engine.inbox",
     "watchfiles",
 )
@@ -63,7 +67,10 @@ class Engine:
         from engine.notes import Notes
         from engine.notes.ask import Asking
         from engine.notes.evaluation import Evaluation
+        from engine.notes.filelist import Files
+        from engine.notes.requests import IndexRequests
         from engine.notes.traces import Traces
+        from engine.notes.writer import Writer
 
         self.settings = settings
         self.database = database
@@ -76,6 +83,9 @@ class Engine:
         self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
         self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
+        self.writer: Writer = Writer(database, self.notes, self.language)
+        self.files: Files = Files(database, self.notes)
+        self.requests: IndexRequests = IndexRequests(database, self.notes)
         self.asking: Asking = Asking(self.notes, self.language, settings, self.traces)
 
     @classmethod

@@ -68,9 +68,8 @@ class Services:
                     self._fell(name, sentence(error))
                 foreseen = isinstance(first_of(error), NoctuaryError)
                 _log.error("%s stopped: %s", name, sentence(error), exc_info=None if foreseen else error)
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    return  # the error of its cleaning up took the cancellation's place
+                if self._tasks.get(name) is not asyncio.current_task():
+                    return  # it was stopped, and the error of its cleaning up took the cancellation's place
             else:
                 self._well(name)
                 return

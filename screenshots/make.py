@@ -1,14 +1,15 @@
 # ruff: noqa: INP001  (a script, not a package)
 """Writes screenshots/*.svg from the running app on a small made-up vault.
 
-Run it from the project: `python screenshots/make.py`. Everything that would differ from run to run (the
-place of the vault, times, the log) is made the same each time, in the data, so that the pictures differ
-only when the screen does.
+Run it from the project: `PYTHONPATH=. python screenshots/make.py`. Everything that would differ from run to
+run (the place of the vault, times, the log) is made the same each time, in the data, so that the pictures
+differ only when the screen does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import re
@@ -19,12 +20,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.notes.answered import Answer
 from engine.settings import Settings
+from tests.scripted_llm import Reply, ScriptedLLM
 from tui.app import NoctuaryApp
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from textual.pilot import Pilot
 
+    from engine import Engine
+    from engine.notes.answered import AskStep
+    from engine.notes.evaluated import EvalRun
     from engine.notes.model import DriftReport, SearchResult
 
 HERE = Path(__file__).parent
@@ -62,6 +70,21 @@ LOG = (
     (logging.ERROR, "worker", "work/dump.md: holds a NUL byte and is no text."),
     (logging.INFO, "embedder", "13 passages embedded in 0.2 s"),
 )
+
+
+ANSWER = (
+    "The barn owl hunts at night and hears a mouse under the snow [1]. ",
+    "A nightjar rests by day and hunts moths at dusk [2].",
+)
+QUESTIONS = (
+    ("owl-night", "which owl hunts at night", "birds/barn-owl.md"),
+    ("rollback", "how to roll back a deployment", "work/deploy.md"),
+    ("moths", "what brings moths to a garden", "garden/moths.md"),
+    ("compost", "how often to turn compost", "garden/compost.md"),
+    ("friday", "what do we do every Friday", "work/meetings/2026-02-26.md"),
+)
+PAST = (3, 2, 1, 0, 1)
+"""Questions that failed, run by run."""
 
 
 def settings() -> Settings:
@@ -136,6 +159,37 @@ async def same_each_time(app: NoctuaryApp) -> None:
         return replace(await drift(), at=NOON)
 
     vars(engine.notes).update(search=timed_search, drift=timed_drift)
+    stream = engine.asking.stream
+
+    async def timed_stream(*args: Any, **options: Any) -> AsyncGenerator[AskStep, None]:  # noqa: ANN401
+        async for step in stream(*args, **options):
+            yield replace(step, seconds=2.4) if isinstance(step, Answer) else step
+
+    vars(engine.asking).update(stream=timed_stream)
+
+
+async def evaluated(engine: Engine) -> None:
+    """Runs of labelled questions, the last with one that fails."""
+    evaluation, file = engine.evaluation, PLACE / "eval.json"
+    last, history = evaluation.last, evaluation.history
+    for failing in PAST:
+        rows = [
+            {"id": id_, "question": question, "expect": "citation", "expect_path_contains": path}
+            for id_, question, path in QUESTIONS
+        ]
+        for row in rows[:failing]:
+            row["expect_path_contains"] = "gone.md"
+        file.write_text(json.dumps(rows), encoding="utf-8")
+        await evaluation.run(file)
+
+    async def steady_last() -> EvalRun | None:
+        run = await last()
+        return run and replace(run, at=NOON, dataset="~/eval.json")
+
+    async def steady_history(limit: int, _dataset: str | None = None) -> list[EvalRun]:
+        return await history(limit)
+
+    vars(evaluation).update(last=steady_last, history=steady_history)
 
 
 def let_it_drift() -> None:
@@ -155,7 +209,9 @@ async def tour(camera: Camera) -> None:
     await camera.shoot("inbox", NARROW)
     await camera.press("2", *"bird hunting at night")
     await camera.shoot("search")
-    await camera.press("escape", "3", "s", "s", "s", "i")
+    await camera.press("enter", "a")
+    await camera.shoot("answer")
+    await camera.press("escape", "escape", "3", "s", "s", "s", "i")
     await camera.shoot("job", NARROW)
     await camera.press("escape", "s", "s")
     await asyncio.to_thread(let_it_drift)
@@ -163,7 +219,11 @@ async def tour(camera: Camera) -> None:
     await camera.shoot("drift")
     await camera.press("space", "8")
     await camera.shoot("log", NARROW)
-    await camera.press("3")
+    if camera.app.engine is not None:
+        await evaluated(camera.app.engine)
+    await camera.press("E")
+    await camera.shoot("eval", NARROW)
+    await camera.press("escape", "3")
     await camera.shoot("jobs")
     await camera.press("question_mark")
     await camera.shoot("help")
@@ -178,11 +238,14 @@ async def main() -> None:
     first = NoctuaryApp(settings(), now=lambda: NOON)
     async with first.run_test(size=NARROW) as pilot:
         await Camera(first, pilot).shoot("first-run", NARROW)
-    app = NoctuaryApp(settings(), PLACE / "notes", now=lambda: NOON)
-    async with app.run_test(size=WIDE) as pilot:
-        camera = Camera(app, pilot)
-        await camera.settle()
-        await tour(camera)
+    async with ScriptedLLM() as llm:
+        llm.always = Reply(ANSWER, tokens=(412, 38))
+        asked = {**llm.settings("ollama"), "chat_model": "qwen3:4b"}
+        app = NoctuaryApp(replace(settings(), **asked), PLACE / "notes", now=lambda: NOON)
+        async with app.run_test(size=WIDE) as pilot:
+            camera = Camera(app, pilot)
+            await camera.settle()
+            await tour(camera)
     shutil.rmtree(PLACE, ignore_errors=True)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "search": "search",
     "ask": "ask",
+    "write": "write",
     "index": "indexing",
     "ingest": "indexing",
     "folders": "folders",
@@ -39,8 +40,10 @@ COMMANDS = {
     "log": "log",
     "traces": "traces",
     "tokens": "tokens",
+    "mcp": "mcp",
     "watch": "services",
     "worker": "services",
+    "serve": "serve",
     "service": "service",
     "doctor": "about",
     "config": "about",

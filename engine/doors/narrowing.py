@@ -72,12 +72,21 @@ def question(words: Sequence[str]) -> str:
 
 async def explain_nothing(engine: Engine, narrowed: SearchOptions, *, path_matches: bool) -> None:
     """Say on standard error why nothing could be found, where that is known."""
+    if sentence := await why_nothing(engine, narrowed, path_matches=path_matches):
+        output.note(sentence)
+
+
+async def why_nothing(
+    engine: Engine, narrowed: SearchOptions, *, path_matches: bool, name: str = "--path"
+) -> str:
+    """Why nothing could be found, where that is known. `name` is what the path pattern is called."""
     if not await engine.notes.folders():
-        output.note("No folder of notes yet. `noctuary index FOLDER` reads one.")
-    elif not path_matches:
-        folder = narrowed["folder"]
-        inside = f" in {folder}" if folder is not None else ""
-        output.note(
-            f"No indexed file{inside} matches --path {narrowed['path_glob']!r}. "
-            "The pattern is of paths within a folder of notes, as in 'work/**/*.md'."
-        )
+        return "No folder of notes yet. `noctuary index FOLDER` reads one."
+    if path_matches:
+        return ""
+    folder = narrowed.get("folder")
+    inside = f" in {folder}" if folder is not None else ""
+    return (
+        f"No indexed file{inside} matches {name} {narrowed.get('path_glob')!r}. "
+        "The pattern is of paths within a folder of notes, as in 'work/**/*.md'."
+    )

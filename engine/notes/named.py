@@ -48,7 +48,7 @@ async def ingest(database: Database, path: Path, known: Sequence[Folder]) -> int
         FolderError: the path lies in no indexed folder, is neither on the disk nor in the index, or is
             nothing that would be indexed.
     """
-    place = _place(path, known)
+    place = placed(path, known)
     if place is None:
         raise FolderError(f"{path} lies in no indexed folder.", remedy=_add_first(known))
     folder, relative = place
@@ -116,7 +116,7 @@ def _meant(typed: str, rows: Sequence[DriftRow], known: Sequence[Folder]) -> lis
     listed = [row for row in rows if wanted and _within(row.path, wanted)]
     if listed:
         return listed
-    place = _place(Path(typed), known)
+    place = placed(Path(typed), known)
     if place is not None:
         folder, relative = place
         found = [row for row in rows if row.folder == folder.path and _within(row.path, spelt(relative))]
@@ -132,7 +132,7 @@ def _within(path: str, wanted: str) -> bool:
     return not wanted or path == wanted or path.startswith(wanted + "/")
 
 
-def _place(path: Path, known: Sequence[Folder]) -> tuple[Folder, str] | None:
+def placed(path: Path, known: Sequence[Folder]) -> tuple[Folder, str] | None:
     """The folder in which a path lies, and the relative path there; a link counts where it stands."""
     wanted = expanded(path).absolute()
     whole, placed = real(wanted), real(wanted.parent) / wanted.name

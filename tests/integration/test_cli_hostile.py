@@ -94,7 +94,9 @@ def given(word: str) -> list[tuple[str, ...]]:
         found += [(*typed, word), (*typed, f"--{word}"), (*typed, "--", word)]
         for option in command.params:
             if isinstance(option, click.Option) and not option.is_flag:
-                found.append((*typed, option.opts[0], word, *(["owl"] if name in {"search", "ask"} else [])))
+                found.append(
+                    (*typed, option.opts[0], word, *(["owl"] if name in {"search", "ask", "write"} else []))
+                )
     return found
 
 

@@ -58,6 +58,27 @@ async def test_a_service_that_falls_over_its_own_cleaning_up_is_stopped_all_the_
     assert held.faults == {}
 
 
+async def test_a_service_of_several_tasks_is_started_again_when_one_of_them_falls() -> None:
+    """Python 3.11 leaves a mark of cancellation on whoever waits for a group of which one task failed."""
+    falls = 0
+
+    async def one() -> None:
+        nonlocal falls
+        await asyncio.sleep(0)
+        falls += 1
+        raise OSError("the socket is gone")
+
+    async def several() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.Event().wait())
+            group.create_task(one())
+
+    held = Services()
+    held.start("several", several)
+    await eventually(lambda: falls == 3)
+    await held.stop()
+
+
 async def test_a_lost_database_is_no_fault_of_a_service_unless_it_stays_away() -> None:
     falls = 0
     lasting = asyncio.Event()

@@ -38,7 +38,19 @@ def test_the_engine_and_each_of_its_modules_live_without_a_terminal_toolkit() ->
 
 
 @pytest.mark.parametrize(
-    "heavy", ["textual", "rich", "numpy", "onnxruntime", "psycopg", "watchfiles", "tokenizers"]
+    "heavy",
+    [
+        "textual",
+        "rich",
+        "numpy",
+        "onnxruntime",
+        "psycopg",
+        "watchfiles",
+        "tokenizers",
+        "fastapi",
+        "uvicorn",
+        "pydantic",
+    ],
 )
 def test_the_command_line_starts_without_what_only_some_commands_need(heavy: str) -> None:
     statement = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -429,3 +430,26 @@ async def test_a_call_is_told_by_an_id_that_ties_its_answer_to_it(server: Script
     finally:
         await held.close()
     assert server.asked[0].body["messages"][-1]["tool_name"] == "search"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_the_library_is_loaded_beside_the_screen(
+    server: ScriptedLLM, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = open_language(Settings(**server.settings(provider)))
+    threads: list[int] = []
+    load = type(held)._load
+
+    def told(model: Any) -> None:
+        threads.append(threading.get_ident())
+        load(model)
+
+    monkeypatch.setattr(type(held), "_load", told)
+    try:
+        for _ in range(2):
+            server.reply("At night.")
+            await held.complete(QUESTION)
+    finally:
+        await held.close()
+    assert len(threads) == 1
+    assert threads != [threading.get_ident()]

@@ -150,10 +150,10 @@ class EvalScreen(Dialog[str]):
             )
 
     def _nothing(self) -> str:
+        keys = self.host.keys
         return (
-            "No run yet. Label a search: in Search with "
-            f"{self.host.keys.shown('search.label')}, or `noctuary eval add`; then "
-            f"{self.host.keys.shown('eval.run')} asks the questions."
+            f"No run yet. In Search {keys.shown('search.label')} labels a search.\n"
+            f"{keys.shown('eval.run')} then asks the labelled questions."
         )
 
     @on(RowList.Moved)

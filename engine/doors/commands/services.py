@@ -43,7 +43,7 @@ def watch(path: Path | None, *, work: bool, as_json: bool, as_text: bool) -> int
     Changes are noticed, queued, indexed and embedded. What happens is told on standard output, as one line of
     JSON for each record of the log.
     """
-    as_text = _form(as_json=as_json, as_text=as_text)
+    as_text = form(as_json=as_json, as_text=as_text)
 
     async def follow(engine: Engine) -> int:
         if path is not None:
@@ -71,7 +71,7 @@ def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool, as_t
     Several may run, on several machines; each takes its own jobs. Words of a folder are indexed where it can
     be reached, vectors are made anywhere. What happens is told as by `noctuary watch`.
     """
-    as_text = _form(as_json=as_json, as_text=as_text)
+    as_text = form(as_json=as_json, as_text=as_text)
 
     async def follow(engine: Engine) -> int:
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -85,7 +85,7 @@ def worker(*, concurrency: int, embed: bool, attached: bool, as_json: bool, as_t
     return session.run(follow, application="noctuary worker")
 
 
-def _form(*, as_json: bool, as_text: bool) -> bool:
+def form(*, as_json: bool, as_text: bool) -> bool:
     """Whether lines are for people; JSON needs not be asked for."""
     if as_json and as_text:
         raise click.UsageError("--json and --text exclude each other.", click.get_current_context())

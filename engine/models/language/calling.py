@@ -97,6 +97,20 @@ class Provider(LanguageModel):
     def __init__(self, model: str, silence: float) -> None:
         self.model = model
         self._silence = silence
+        self._loaded = False
+
+    @abstractmethod
+    def _load(self) -> None:
+        """Import the provider's library, which takes a second; in a thread, since no screen shall wait.
+
+        Raises:
+            PackageMissing: it is not installed.
+        """
+
+    async def _ready(self) -> None:
+        if not self._loaded:
+            await asyncio.to_thread(self._load)
+            self._loaded = True
 
     @abstractmethod
     def _pieces(self, request: Request) -> AsyncGenerator[str | End, None]:
@@ -116,6 +130,7 @@ class Provider(LanguageModel):
 
     async def look(self) -> None:
         """See `LanguageModel.look`: one try."""
+        await self._ready()
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._look()
@@ -170,6 +185,7 @@ class Provider(LanguageModel):
         """The pieces of the first try that does not come to nothing. What was `shown` cannot be taken back,
         so there is no second try then.
         """
+        await self._ready()
         for tried in range(1, TRIES + 1):
             begun = False
             try:

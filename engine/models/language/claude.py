@@ -41,6 +41,9 @@ class ClaudeLanguage(Provider):
         self._place = Place("Claude", model, place, key, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
         self._client: Any = None
 
+    def _load(self) -> None:
+        require("anthropic", "claude")
+
     async def close(self) -> None:
         """See `LanguageModel.close`."""
         held, self._client = self._client, None

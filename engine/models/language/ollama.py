@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +39,9 @@ class OllamaLanguage(Provider):
         self._url = url
         self._client: ollama.AsyncClient | None = None
         self._wait: float | None = None
+
+    def _load(self) -> None:
+        importlib.import_module("ollama")
 
     async def close(self) -> None:
         """See `LanguageModel.close`."""

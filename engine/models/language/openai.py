@@ -51,6 +51,9 @@ class OpenAILanguage(Provider):
         self._without: set[str] = set()
         self._client: Any = None
 
+    def _load(self) -> None:
+        require("openai", self.provider)
+
     async def close(self) -> None:
         """See `LanguageModel.close`."""
         held, self._client = self._client, None

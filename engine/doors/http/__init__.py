@@ -1,0 +1,1 @@
+"""The HTTP door: what `noctuary serve` serves. Only that command imports what is in here."""
