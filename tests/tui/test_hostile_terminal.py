@@ -157,10 +157,8 @@ class Tour:
         self("y", COPYING)
         self("sgjj\r", "Search]")
         self(DELETE_LINE, "Type to search")
-        self(ESCAPE)
-        self.screen.rest(0.3)  # an escape that is followed at once is a key with Alt
-        self("8", "Log]")
-        self("o", "[log]")
+        self(ESCAPE, "Type to search")
+        self("8o", "[log]")
 
     def filters(self) -> None:
         """What is typed and pasted into the filter of every list, and said of it; and what is asked of a filter."""
