@@ -70,12 +70,16 @@ class Inbox:
 
     async def _eval(self) -> list[InboxItem]:
         """What the last eval found wrong."""
-        run = await self._evaluation.last() if self._evaluation is not None else None
-        if run is None:
-            return []
-        share = f"{run.groundedness:.2%}, {run.delta:+.2%}"
+        runs = await self._evaluation.history(1) if self._evaluation is not None else []
         return [
-            InboxItem("eval", f"Labelled questions that fail ({share})", len(run.failing), run.at, "eval")
+            InboxItem(
+                "eval",
+                f"Labelled questions that fail ({run.groundedness:.2%}, {run.delta:+.2%})",
+                run.total - run.correct,
+                run.at,
+                "eval",
+            )
+            for run in runs
         ]
 
     def _drift(self) -> list[InboxItem]:

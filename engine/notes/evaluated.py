@@ -22,6 +22,8 @@ class EvalAnswer:
     correct: bool
     rank: int | None
     cited: tuple[str, ...]
+    expected: str
+    """Where the answer stands, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.notes import Notes
     from engine.notes.labelled import Question
-    from engine.notes.model import Citation
     from engine.notes.scoring import Judged, Score
     from engine.settings import Settings
 
@@ -53,7 +52,8 @@ _HISTORY = f"""
 """
 
 _ANSWERS = """
-    SELECT question_id, question, correct, rank, cited FROM eval_answer WHERE run = %s ORDER BY position
+    SELECT question_id, question, correct, rank, cited, expected
+    FROM eval_answer WHERE run = %s ORDER BY position
 """
 
 _BEFORE = (
@@ -66,8 +66,8 @@ _KEEP = """
 """
 
 _KEEP_ANSWER = """
-    INSERT INTO eval_answer (run, position, question_id, question, correct, rank, cited)
-    VALUES (%s, %s, %s, %s, %s, %s, %s)
+    INSERT INTO eval_answer (run, position, question_id, question, expected, correct, rank, cited)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 """
 
 _PRUNE = "DELETE FROM eval_run WHERE id <= (SELECT max(id) - %s FROM eval_run)"
@@ -158,26 +158,26 @@ class Evaluation:
         async with self._database.connection() as connection:
             cursor = await connection.execute(_ANSWERS, (run.id,))
             rows = await cursor.fetchall()
-        answers = tuple(EvalAnswer(row[0], row[1], row[2], row[3], tuple(row[4])) for row in rows)
+        answers = tuple(EvalAnswer(row[0], row[1], row[2], row[3], tuple(row[4]), row[5]) for row in rows)
         return EvalRun(**{name: getattr(run, name) for name in run.__slots__} | {"answers": answers})
 
     async def add(
         self,
         question: str,
-        citation: Citation | None,
+        answer: str | None,
         *,
         path: Path | None = None,
         identity: str | None = None,
         k: int | None = None,
     ) -> tuple[Question, Path]:
-        """Make a labelled question of a search: `citation` answers it, or without one nothing does. It is
+        """Make a labelled question: `answer` ("path:L3-L9") answers it, or None: nothing does. It is
         added to the file (our own, when none is named), which is written whole or not at all.
 
         Raises:
             DatasetError: the file is not one of questions, has one of that id, or cannot be written.
         """
         file = path or self.own_file
-        return await asyncio.to_thread(labelling.add, file, question, citation, identity, k), file
+        return await asyncio.to_thread(labelling.add, file, question, answer, identity, k), file
 
     async def _ask(self, question: Question) -> Judged:
         k = question.k or self._settings.retrieval_default_k
@@ -191,11 +191,11 @@ class Evaluation:
         before = await cursor.fetchone()
         identity, at = await self._keep_run(connection, dataset, digest, found, asked.seconds)
         rows = tuple(
-            EvalAnswer(each.id, question.text, each.right, each.rank, each.cited)
+            EvalAnswer(each.id, question.text, each.right, each.rank, each.cited, question.expected)
             for question, each in zip(asked.questions, asked.answers, strict=True)
         )
         for position, row in enumerate(rows):
-            texts = (_storable(row.id), _storable(row.question))
+            texts = [_storable(text) for text in (row.id, row.question, row.expected)]
             values = (identity, position, *texts, row.correct, row.rank, [*map(_storable, row.cited)])
             await connection.execute(_KEEP_ANSWER, values)
         await connection.execute(_PRUNE, (KEPT,))

@@ -68,6 +68,15 @@ class Question:
     k: int | None = None
 
     @property
+    def expected(self) -> str:
+        """What answers, in words: "nothing", or where the answer stands."""
+        if not self.place_wanted:
+            return "nothing"
+        if self.lines is not None:
+            return f"{self.lines.path}:L{self.lines.first}-L{self.lines.last}"
+        return f"a path with {self.path_contains!r}"
+
+    @property
     def place_wanted(self) -> bool:
         """Whether a place answers, and not that there is none."""
         return self.expect is Expect.CITATION

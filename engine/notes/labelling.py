@@ -23,18 +23,14 @@ from engine.text.safe import spelt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine.notes.model import Citation
-
 WORDS = 6
 """Words of a question that make its id."""
 
 NEW_MODE = 0o644
 
 
-def add(
-    file: Path, question: str, citation: Citation | None, identity: str | None, k: int | None
-) -> Question:
-    """Add a question that `citation` answers, or without one nothing; blocks on the disk.
+def add(file: Path, question: str, answer: str | None, identity: str | None, k: int | None) -> Question:
+    """Add a question that `answer` ("path:L3-L9") answers, or without one nothing; blocks on the disk.
 
     Raises:
         DatasetError: the file is not one of questions, has one of that id, or cannot be written.
@@ -48,7 +44,7 @@ def add(
                 raise DatasetError(
                     f"{file} has a question {identity!r} already.", remedy="Give another --id."
                 )
-            row = _row(identity or _name(question, known), question, citation, k)
+            row = _row(identity or _name(question, known), question, answer, k)
             data = (json.dumps([*rows, row], ensure_ascii=False, indent=2) + "\n").encode()
             added = labelled.parse(data, str(file))[-1]
             _replace(file, data)
@@ -78,14 +74,14 @@ def _present(file: Path) -> tuple[list[Any], set[str]]:
     return json.loads(data.decode("utf-8-sig")), {each.id for each in questions}
 
 
-def _row(identity: str, question: str, citation: Citation | None, k: int | None) -> dict[str, Any]:
+def _row(identity: str, question: str, answer: str | None, k: int | None) -> dict[str, Any]:
     row: dict[str, Any] = {"id": identity, "question": spelt(question)}
-    if citation is None:
+    if answer is None:
         row["expect"] = str(Expect.NEGATIVE)
     else:
         row["expect"] = str(Expect.CITATION)
-        row["expect_path_contains"] = spelt(citation.path)
-        row["expect_lines"] = spelt(citation.reference)
+        row["expect_path_contains"] = spelt(answer.rpartition(":L")[0] or answer)
+        row["expect_lines"] = spelt(answer)
     return row | ({} if k is None else {"k": k})
 
 

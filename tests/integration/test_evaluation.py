@@ -155,10 +155,10 @@ async def test_knowmans_own_file_runs_unchanged(vault: Vault) -> None:
 
 async def test_a_search_becomes_a_question_that_it_answers(birds: Vault, evaluation: Evaluation) -> None:
     (citation, *_) = (await birds.notes.search("owls hunt")).citations
-    added, file = await evaluation.add("owls hunt", citation, k=2)
+    added, file = await evaluation.add("owls hunt", citation.reference, k=2)
     assert file == evaluation.own_file
     assert (added.id, added.k, added.expect) == ("owls-hunt", 2, Expect.CITATION)
-    again, _ = await evaluation.add("Owls, hunt?", citation)
+    again, _ = await evaluation.add("Owls, hunt?", citation.reference)
     nothing, _ = await evaluation.add("overdue invoice of the plumber", None, identity="z")
     assert (again.id, nothing.id) == ("owls-hunt-2", "z")
     assert read(file) == (added, again, nothing)
@@ -255,11 +255,12 @@ def test_the_command_prints_knowmans_line_and_what_failed(noctuary: Line, tmp_pa
     assert (run.status, first) == (1, "groundedness: 50.00% (1/2), delta: -50.00%")
     assert second.startswith("recall@k: 50.00%, MRR: 0.5000, by all-MiniLM-L6-v2-int8 in ")
     assert rest[0] == "failed w␛: heron"
-    assert rest[1].startswith("    cited ")
+    assert rest[1].startswith("    expected gone.md:L1-L2, cited ")
     assert run.err == "The file was another when it was run before.\n"
     found = noctuary("eval", "--json").json
     assert (found["groundedness"], found["failing"], found["correct"]) == (0.5, ["w\x1b"], 1)
     assert len(noctuary("eval", "history").out.splitlines()) == 3
+    assert len(noctuary("eval", "--json", "history").json["runs"]) == 3
     assert len(noctuary("eval", "history", "--limit", "1", "--json").json["runs"]) == 1
 
 
@@ -270,9 +271,9 @@ def test_the_command_makes_a_question_of_a_search(noctuary: Line, tmp_path: Path
     assert made.out == f"{file}: buy-a-lantern, answered by work/plan.md:L1-L3.\n"
     assert noctuary("eval", "add", "zebra", str(file), "--negative").status == 0
     assert noctuary("eval", "add", "heron", str(file), "--expect", "log.md:L1-L3").status == 0
-    refused = noctuary("eval", "add", "heron", str(file), "--expect", "log.md:L9-L9")
+    refused = noctuary("eval", "add", "heron", str(file), "--expect", "log.md:9")
     assert (refused.status, refused.out) == (2, "")
-    assert "does not cite log.md:L9-L9" in refused.err
+    assert "Write it as 'notes/owls.md:L3-L9'" in refused.err
     assert "Nothing is found for 'zebra'" in noctuary("eval", "add", "zebra", str(file)).err
     assert "exclude each other" in noctuary("eval", "add", "x", "--negative", "--expect", "a:L1-L1").err
     assert [question.id for question in read(file)] == ["buy-a-lantern", "zebra", "heron"]

@@ -182,8 +182,8 @@ EVALUATED = """
         FROM unnest(ARRAY[20, 22, 25, 23]) WITH ORDINALITY AS past (correct, place) ORDER BY place
         RETURNING id
     )
-    INSERT INTO eval_answer (run, position, question_id, question, correct, rank, cited)
-    SELECT (SELECT max(id) FROM run), number, 'question-' || number, %s || number, number > 2,
+    INSERT INTO eval_answer (run, position, question_id, question, expected, correct, rank, cited)
+    SELECT (SELECT max(id) FROM run), number, 'question-' || number, %s || number, 'work/deploy.md:L9-L12', number > 2,
         CASE WHEN number = 1 THEN 2 WHEN number > 2 THEN 1 END, ARRAY['work/oncall.md:L3-L5', 'work/deploy.md:L9-L12']
     FROM generate_series(1, 25) AS number
 """

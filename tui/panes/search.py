@@ -251,21 +251,20 @@ class SearchPane(SearchAnswer):
 
     def do_label(self) -> None:
         """Make the query a labelled question that the citation under the cursor answers."""
-        self._label(self.list.current)
+        self._label(self.list.current.reference if self.list.current is not None else None)
 
     def do_label_nothing(self) -> None:
         """Make the query a labelled question that nothing answers."""
         self._label(None)
 
-    def _label(self, citation: Citation | None) -> None:
+    def _label(self, answer: str | None) -> None:
         query = self.question.text.strip()
 
         def said(added: tuple[Question, Path]) -> str:
-            answer = "nothing" if citation is None else citation.reference
             eval_key = self.host.keys.shown("app.eval")
-            return f"{added[0].id} is answered by {answer}, in {added[1]}; {eval_key} opens Eval"
+            return f"{added[0].id} is answered by {answer or 'nothing'}, in {added[1]}; {eval_key} opens Eval"
 
-        self.command(lambda engine: engine.evaluation.add(query, citation), "label", said)
+        self.command(lambda engine: engine.evaluation.add(query, answer), "label", said)
 
     def do_refresh(self) -> None:
         """Search and check again; where an answer has the focus, have it written anew."""

@@ -39,10 +39,11 @@ class EvalScreen(Dialog[str]):
     class Read(Message):
         """The runs were read."""
 
-        def __init__(self, snapshot: EvalSnapshot, said: str = "") -> None:
+        def __init__(self, snapshot: EvalSnapshot, said: str = "", *, after_run: bool = False) -> None:
             super().__init__()
             self.snapshot = snapshot
             self.said = said
+            self.after_run = after_run
 
     class Failed(Message):
         """Why there is nothing to read, or no run."""
@@ -91,7 +92,7 @@ class EvalScreen(Dialog[str]):
 
     # Workers ---------------------------------------------------------------------------------
 
-    async def _read(self, engine: Engine | None, said: str = "") -> None:
+    async def _read(self, engine: Engine | None, said: str = "", *, after_run: bool = False) -> None:
         if engine is None:
             return
         try:
@@ -100,7 +101,8 @@ class EvalScreen(Dialog[str]):
         except NoctuaryError as error:
             self.post_message(self.Failed(error))
         else:
-            self.post_message(self.Read(EvalSnapshot(last, tuple(reversed(runs))), said))
+            snapshot = EvalSnapshot(last, tuple(reversed(runs)))
+            self.post_message(self.Read(snapshot, said, after_run=after_run))
 
     async def _run(self, engine: Engine) -> None:
         worker = get_current_worker()
@@ -115,13 +117,14 @@ class EvalScreen(Dialog[str]):
             self.post_message(self.Failed(error))
         else:
             said = "The file was another when it was run before." if run.other_questions else ""
-            await self._read(engine, said)
+            await self._read(engine, said, after_run=True)
 
     # What they say ---------------------------------------------------------------------------
 
     @on(Read)
     def _show(self, message: Read) -> None:
-        self._snapshot, self.running = message.snapshot, False
+        self._snapshot = message.snapshot
+        self.running = self.running and not message.after_run
         with self.app.batch_update():
             self._head.put(headline(message.snapshot, self.host.now()))
             self._history.put(history(message.snapshot))

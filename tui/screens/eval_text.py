@@ -84,4 +84,4 @@ def described(answer: EvalAnswer) -> Content:
     """Everything about a question."""
     cited = ", ".join(answer.cited) or "nothing"
     where = f"; the right one is number {answer.rank}" if answer.rank and not answer.correct else ""
-    return content(f"{answer.id}\ncited {cited}{where}", "dim")
+    return content(f"{answer.id}: expected {answer.expected}\ncited {cited}{where}", "dim")

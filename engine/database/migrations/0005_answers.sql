@@ -52,6 +52,7 @@ CREATE TABLE eval_answer (
     position integer NOT NULL,
     question_id text NOT NULL,
     question text NOT NULL,
+    expected text NOT NULL,                   -- where the answer stands, in words
     correct boolean NOT NULL,
     rank integer,                             -- of the first citation that was wanted
     cited text[] NOT NULL,                    -- path:Lstart-Lend, best first

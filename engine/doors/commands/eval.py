@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from engine import Engine
     from engine.notes.evaluated import EvalAnswer, EvalRun
-    from engine.notes.model import Citation
 
 RUN = "run"
 
@@ -30,7 +29,8 @@ class Verbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the verb that is meant before what was typed."""
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+        first = next((word for word in args if word != "--json"), "")
+        if first not in self.commands and first not in ctx.help_option_names:
             args = [RUN, *args]
         return super().parse_args(ctx, args)
 
@@ -131,39 +131,30 @@ def add(
         raise click.UsageError("--expect and --negative exclude each other.", click.get_current_context())
 
     async def work(engine: Engine) -> int:
-        citation = None if negative else await _answer(engine, question, expect, k)
-        added, where = await engine.evaluation.add(question, citation, path=file, identity=identity, k=k)
+        answer = None if negative else expect or await _first(engine, question)
+        added, where = await engine.evaluation.add(question, answer, path=file, identity=identity, k=k)
         if as_json:
             output.dump({"file": where, "question": added})
             return exits.DONE
-        answer = citation.reference if citation is not None else "nothing"
-        output.say(f"{where}: {added.id}, answered by {answer}.")
+        output.say(f"{where}: {added.id}, answered by {answer or 'nothing'}.")
         return exits.DONE
 
     return session.run(work, application="noctuary eval")
 
 
-async def _answer(engine: Engine, question: str, expect: str | None, k: int | None) -> Citation:
-    """The citation that is named, else the best that is found now.
+async def _first(engine: Engine, question: str) -> str:
+    """The best citation that is found now.
 
     Raises:
-        DatasetError: nothing is found, or what is found does not stand where it was named.
+        DatasetError: nothing is found.
     """
-    depth = 50 if expect else max(k or 1, 1)
-    found = (await engine.notes.search(question, k=depth, trace=False)).citations
-    if expect is not None:
-        chosen = [each for each in found if each.reference == expect]
-        if not chosen:
-            raise DatasetError(
-                f"The search for {question!r} does not cite {expect}.",
-                remedy="Write it into the file by hand if it should.",
-            )
-        return chosen[0]
+    found = (await engine.notes.search(question, k=1, trace=False)).citations
     if not found:
         raise DatasetError(
-            f"Nothing is found for {question!r}.", remedy="With --negative that is what is expected."
+            f"Nothing is found for {question!r}.",
+            remedy="With --expect say where the answer stands; with --negative, that nothing answers.",
         )
-    return found[0]
+    return found[0].reference
 
 
 def as_object(run: EvalRun, *, answers: bool = True) -> dict[str, Any]:
@@ -196,7 +187,7 @@ def _print(run: EvalRun) -> None:
     failing = [each for each in run.answers if not each.correct]
     for each in failing:
         output.say(f"failed {each.id}: {each.question}")
-        output.say(f"    {_cited(each)}")
+        output.say(f"    expected {each.expected}, {_cited(each)}")
 
 
 def _cited(answer: EvalAnswer) -> str:
