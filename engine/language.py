@@ -15,9 +15,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from engine.cleanup import to_its_end
-from engine.errors import BudgetError, DatabaseError, LanguageError
+from engine.errors import BudgetError, DatabaseError, LanguageError, PackageMissing
 from engine.models.language.base import MOST_TOKENS, Completion, Tokens
-from engine.models.language.calling import InvalidOutput, estimate
+from engine.models.language.calling import InvalidOutput, NotReached, Paid, estimate
 from engine.models.language.opening import open_language
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Language:
         async with self._metered(purpose, model, messages, max_tokens) as call:
             try:
                 value, call.tokens = await model.complete_json(messages, schema, max_tokens=call.max_tokens)
-            except InvalidOutput as error:
+            except (InvalidOutput, Paid) as error:
                 call.tokens = error.spent
                 raise
         return value, call.tokens
@@ -240,10 +240,15 @@ class Language:
         try:
             yield call
             failed = False
+        except (NotReached, PackageMissing):
+            call.tokens = Tokens()
+            raise
         finally:
-            self._under_way -= reserved
             tokens = call.tokens or estimate(messages, call.written)
-            await to_its_end(self._spend(purpose, model, tokens, failed=failed))
+            try:
+                await to_its_end(self._spend(purpose, model, tokens, failed=failed))
+            finally:
+                self._under_way -= reserved
 
     async def _left(self, asked: int, max_tokens: int) -> int:
         """Tokens the budget leaves for an answer.

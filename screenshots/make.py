@@ -240,7 +240,7 @@ async def main() -> None:
         await Camera(first, pilot).shoot("first-run", NARROW)
     async with ScriptedLLM() as llm:
         llm.always = Reply(ANSWER, tokens=(412, 38))
-        asked = {**llm.settings("ollama"), "chat_model": "qwen3:4b"}
+        asked = {**llm.settings("ollama"), "chat_model": "qwen3:4b-instruct"}
         app = NoctuaryApp(replace(settings(), **asked), PLACE / "notes", now=lambda: NOON)
         async with app.run_test(size=WIDE) as pilot:
             camera = Camera(app, pilot)

@@ -395,7 +395,7 @@ def test_the_settings_name_the_model() -> None:
     def name(agent: bool = False, **settings: Any) -> str:
         return open_language(Settings(**settings), agent=agent).name
 
-    assert name(llm_provider="ollama") == "ollama/qwen3:4b"
+    assert name(llm_provider="ollama") == "ollama/qwen3:4b-instruct"
     assert name(llm_provider="ollama", chat_model="a", agent_model="b") == "ollama/a"
     assert name(llm_provider="ollama", chat_model="a", agent_model="b", agent=True) == "ollama/b"
     assert name(llm_provider="ollama", chat_model="a", agent=True) == "ollama/a"

@@ -26,6 +26,7 @@ from engine.models.language.base import (
     ToolCall,
 )
 from engine.models.language.thinking import Spoken
+from engine.models.ollama_client import line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -50,8 +51,11 @@ LOOK_SECONDS = 10.0
 PASSING = frozenset({408, 429, 500, 502, 503, 504, 529})
 """Statuses of HTTP that may be another one soon (529: Anthropic's "overloaded")."""
 
+MOST_COUNTED = 100_000_000
+"""Tokens of one call that a count is believed up to."""
+
 LETTERS_A_TOKEN = 4
-"""Of English; a little too many for other languages and for code. Only where nobody counted."""
+"""Bytes. Of English; a little too many for other languages and for code. Only where nobody counted."""
 
 
 class Fault(Exception):
@@ -62,6 +66,18 @@ class Fault(Exception):
         self.error = error
         self.again = again
         self.after = after
+
+
+class NotReached(LanguageError):
+    """Nobody was there to be asked: nothing was read, and nothing is to be paid."""
+
+
+class Paid(LanguageError):
+    """A conversation that came to nothing after something was paid for."""
+
+    def __init__(self, error: LanguageError, spent: Tokens) -> None:
+        super().__init__(error.message, remedy=error.remedy)
+        self.spent = spent
 
 
 class InvalidOutput(OutputError):
@@ -108,9 +124,16 @@ class Provider(LanguageModel):
         """
 
     async def _ready(self) -> None:
-        if not self._loaded:
+        if self._loaded:
+            return
+        try:
             await asyncio.to_thread(self._load)
-            self._loaded = True
+        except (ImportError, OSError, ValueError) as error:  # a library that looks at the environment at once
+            remedy = (
+                "Check the proxy and the certificates that the environment names (ALL_PROXY, SSL_CERT_FILE)."
+            )
+            raise LanguageError(f"{self.name} cannot be asked: {line(error)}.", remedy=remedy) from error
+        self._loaded = True
 
     @abstractmethod
     def _pieces(self, request: Request) -> AsyncGenerator[str | End, None]:
@@ -154,12 +177,20 @@ class Provider(LanguageModel):
         request = Request(tuple(messages), max_tokens, schema=schema)
         spent = Tokens()
         for _ in range(1 + SECOND_ASKINGS):
-            found = await self._whole(request)
+            try:
+                found = await self._whole(request)
+            except LanguageError as error:
+                if not spent.total:
+                    raise
+                raise Paid(error, spent + estimate(request.messages, 0)) from error
             spent += found.tokens
             try:
                 return structured.read(found.text, schema), spent
             except ValueError as error:
                 fault = str(error)
+            if found.finish is Finish.REFUSED:
+                refused = LanguageError(f"{self.name} refused to answer.", remedy="Ask in other words.")
+                raise Paid(refused, spent)
             if found.finish is Finish.LENGTH:
                 fault = f"it was cut off after {max_tokens:,} tokens; {fault}"
             said = (Message(Role.ASSISTANT, found.text), Message(Role.USER, structured.guidance(fault)))
@@ -186,17 +217,23 @@ class Provider(LanguageModel):
         so there is no second try then.
         """
         await self._ready()
+        lost = Tokens()
         for tried in range(1, TRIES + 1):
-            begun = False
+            written = 0
             try:
                 async with aclosing(self._try(request)) as pieces:
                     async for piece in pieces:
-                        begun = begun or bool(piece)
-                        yield piece
+                        if isinstance(piece, Completion):
+                            yield replace(piece, tokens=piece.tokens + lost)
+                        else:
+                            written += len(piece)
+                            yield piece
             except Fault as fault:
                 pause = _pause(tried, fault)
-                if pause is None or (begun and shown):
+                if pause is None or (written and shown):
                     raise fault.error from fault
+                if written:  # it was worked on, and is paid for
+                    lost += estimate(request.messages, written)
             else:
                 return
             await asyncio.sleep(pause)
@@ -218,7 +255,7 @@ class Provider(LanguageModel):
                     yield text
         if text := spoken.rest():
             yield text
-        tokens = end.tokens or estimate(request.messages, spoken.heard)
+        tokens = _believed(end.tokens) or estimate(request.messages, spoken.heard)
         yield Completion(spoken.text.strip(), tokens, end.finish, end.calls)
 
     def _silent(self) -> LanguageError:
@@ -232,9 +269,26 @@ class Provider(LanguageModel):
 
 
 def estimate(messages: Sequence[Message], written: int) -> Tokens:
-    """Tokens by the length of the texts: of what was asked, and `written` characters."""
-    read = sum(len(each.text) for each in messages)
+    """Tokens by the length of the texts: of what was asked, and `written` characters.
+
+    By bytes: a letter of Chinese has three, and about three quarters of a token.
+    """
+    read = sum(_length(each) for each in messages)
     return Tokens(-(-read // LETTERS_A_TOKEN), -(-written // LETTERS_A_TOKEN), estimated=True)
+
+
+def _length(message: Message) -> int:
+    called = sum(len(str(dict(call.arguments))) + len(call.name) for call in message.calls)
+    return len(message.text.encode("utf-8", "replace")) + called
+
+
+def _believed(tokens: Tokens | None) -> Tokens | None:
+    """Counts that can be, as told; whatever else a server says is none."""
+    if tokens is None:
+        return None
+    counts = (tokens.prompt, tokens.completion)
+    whole = all(isinstance(each, int) and 0 <= each <= MOST_COUNTED for each in counts)
+    return tokens if whole and any(counts) else None
 
 
 def _pause(tried: int, fault: Fault) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
 from engine.models.language.calling import End, Provider, Request
-from engine.models.language.sdk import CONNECT_SECONDS, Place, broken, fault, nonsense
+from engine.models.language.sdk import NONSENSE, Place, broken, fault, nonsense, settings_of
 from engine.packages import require
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ class ClaudeLanguage(Provider):
     def _open(self) -> Any:  # noqa: ANN401 - the SDK is an extra
         if self._client is None:
             sdk = require("anthropic", "claude")
-            timeout = sdk.Timeout(self._silence, connect=CONNECT_SECONDS)
-            self._client = sdk.AsyncAnthropic(
-                api_key=self._place.secret, base_url=self._place.url, max_retries=0, timeout=timeout
-            )
+            made_with = settings_of(sdk, self._place, self._silence)
+            self._client = sdk.AsyncAnthropic(api_key=self._place.secret, **made_with)
         return self._client
 
     async def _pieces(self, request: Request) -> AsyncGenerator[str | End, None]:
@@ -68,15 +66,19 @@ class ClaudeLanguage(Provider):
                     yield piece
         except (sdk.AnthropicError, *broken()) as error:
             raise fault(error, sdk, self._place) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except NONSENSE as error:
             raise nonsense(self._place) from error
 
     async def _look(self) -> None:
         client, sdk = self._open(), require("anthropic", "claude")
         try:
-            await client.models.retrieve(self.model)
+            found = await client.models.retrieve(self.model)
+            if not found.id:
+                raise nonsense(self._place)
         except (sdk.AnthropicError, *broken()) as error:
             raise fault(error, sdk, self._place) from error
+        except NONSENSE as error:
+            raise nonsense(self._place) from error
 
     def _asked(self, request: Request) -> dict[str, Any]:
         told = "\n\n".join(each.text for each in request.messages if each.role is Role.SYSTEM)
@@ -137,7 +139,7 @@ async def _read(answer: Any, *, as_json: bool) -> AsyncGenerator[str | End, None
             elif event.type == "content_block_start" and event.content_block.type == "tool_use":
                 calls[event.index] = (event.content_block.id, event.content_block.name, [])
             elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-                spoken = "" if as_json else event.delta.text
+                spoken = "" if as_json else _text(event.delta.text)
             elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
                 calls[event.index][2].append(event.delta.partial_json)
                 spoken = event.delta.partial_json if as_json else ""
@@ -152,7 +154,13 @@ async def _read(answer: Any, *, as_json: bool) -> AsyncGenerator[str | End, None
             else tuple(ToolCall(id_, name, arguments(parts)) for id_, name, parts in calls.values())
         )
         finish = Finish.STOP if as_json and finish is Finish.TOOLS else finish
-        yield End(Tokens(read, written), finish, asked)
+        yield End(Tokens(read, written) if read else None, finish, asked)
+
+
+def _text(said: object) -> str:
+    if not isinstance(said, str):
+        raise TypeError("a text is expected")
+    return said
 
 
 def arguments(parts: list[str]) -> dict[str, Any]:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from engine.errors import LanguageError, ModelError
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
-from engine.models.language.calling import PASSING, End, Fault, Provider, Request, estimate
+from engine.models.language.calling import (
+    LETTERS_A_TOKEN,
+    PASSING,
+    End,
+    Fault,
+    NotReached,
+    Provider,
+    Request,
+    estimate,
+)
 from engine.models.language.waiting import retry_after
 from engine.models.ollama_client import START, client, line
 from engine.settings import mask
@@ -87,7 +96,7 @@ class OllamaLanguage(Provider):
             raise self._refusal(error) from error
         except (OSError, httpx.RequestError) as error:
             raise self._unreached(error) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # The client takes any JSON for granted, and stumbles over what it did not expect in it.
             raise self._nonsense() from error
 
@@ -101,7 +110,7 @@ class OllamaLanguage(Provider):
             raise self._refusal(error) from error
         except (OSError, httpx.RequestError) as error:
             raise self._unreached(error) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise self._nonsense() from error
 
     def _nonsense(self) -> Fault:
@@ -125,16 +134,17 @@ class OllamaLanguage(Provider):
             remedy = "Put its user and password into OLLAMA_URL: http://user:password@host:port"
             return Fault(LanguageError(f"Ollama at {mask(self._url)} wants a password.", remedy=remedy))
         told = LanguageError(f"Ollama failed on {self.model}: {reason}.", remedy="Look into its log.")
-        return Fault(told, again=status in PASSING, after=self._wait)
+        # Within a stream an error comes without a status (-1).
+        return Fault(told, again=status in PASSING or status < 0, after=self._wait)
 
     def _unreached(self, error: Exception) -> Fault:
         import httpx
 
         if isinstance(error, ConnectionError | httpx.ConnectTimeout | httpx.ConnectError):
-            told = LanguageError(f"Ollama does not answer at {mask(self._url)}.", remedy=START)
+            told = NotReached(f"Ollama does not answer at {mask(self._url)}.", remedy=START)
             return Fault(told, again=True)
-        told = LanguageError(f"Ollama at {mask(self._url)} broke off: {line(error)}.", remedy="Try again.")
-        return Fault(told, again=True)
+        broke = LanguageError(f"Ollama at {mask(self._url)} broke off: {line(error)}.", remedy="Try again.")
+        return Fault(broke, again=True)
 
 
 def _turn(message: Message, all_of_them: tuple[Message, ...]) -> dict[str, Any]:
@@ -164,7 +174,8 @@ def _calls(part: ollama.ChatResponse, before: int) -> list[ToolCall]:
 
 
 def _context(request: Request) -> int:
-    wanted = int(estimate(request.messages, 0).prompt * SPARE) + request.max_tokens
+    tools = sum(len(str(_tool(each))) for each in request.tools) // LETTERS_A_TOKEN
+    wanted = int((estimate(request.messages, 0).prompt + tools) * SPARE) + request.max_tokens
     size = SMALLEST_CONTEXT
     while size < min(wanted, LARGEST_CONTEXT):
         size *= 2

@@ -7,19 +7,21 @@ to its schema here in any case, and tokens that nobody counted are estimated.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import LanguageError
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
 from engine.models.language.calling import End, Fault, Provider, Request
 from engine.models.language.claude import arguments
-from engine.models.language.sdk import CONNECT_SECONDS, Place, broken, fault, nonsense, reason_of
+from engine.models.language.sdk import NONSENSE, broken, fault, nonsense, reason_of, settings_of
 from engine.packages import require
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from engine.models.language.base import Message
+    from engine.models.language.sdk import Place
 
 URL, GROK_URL = "https://api.openai.com/v1", "https://api.x.ai/v1"
 DEFAULT_MODEL, GROK_MODEL = "gpt-5.4-mini", "grok-4"
@@ -32,6 +34,11 @@ LIMITS = ("max_completion_tokens", "max_tokens")
 
 OPTIONAL = ("response_format", "stream_options", *LIMITS)
 """What is left out when a server refuses it."""
+
+_UNKNOWN = re.compile(
+    r"unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|not permitted|extra", re.IGNORECASE
+)
+"""How servers say that they do not know a parameter."""
 
 _FINISHES = {
     "length": Finish.LENGTH,
@@ -63,13 +70,10 @@ class OpenAILanguage(Provider):
     def _open(self) -> Any:  # noqa: ANN401 - the SDK is an extra
         if self._client is None:
             sdk = require("openai", self.provider)
-            timeout = sdk.Timeout(self._silence, connect=CONNECT_SECONDS)
-            self._client = sdk.AsyncOpenAI(
-                api_key=self._place.secret or NO_KEY,
-                base_url=self._place.url,
-                max_retries=0,
-                timeout=timeout,
-            )
+            made_with = settings_of(sdk, self._place, self._silence)
+            self._client = sdk.AsyncOpenAI(api_key=self._place.secret or NO_KEY, **made_with)
+            if self._place.url != URL:  # what the environment says of an account there is nobody else's
+                self._client.organization = self._client.project = None
         return self._client
 
     async def _pieces(self, request: Request) -> AsyncGenerator[str | End, None]:
@@ -80,13 +84,14 @@ class OpenAILanguage(Provider):
             async with answer:
                 async for chunk in answer:
                     yield reading.add(chunk)
+            end = reading.end()
         except sdk.APIStatusError as error:
             raise self._unknown_parameter(error) or fault(error, sdk, self._place) from error
         except (sdk.OpenAIError, *broken()) as error:
             raise fault(error, sdk, self._place) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except NONSENSE as error:
             raise nonsense(self._place) from error
-        if (end := reading.end()) is not None:
+        if end is not None:
             yield end
 
     async def _look(self) -> None:
@@ -97,6 +102,8 @@ class OpenAILanguage(Provider):
             return  # not every server lists its models
         except (sdk.OpenAIError, *broken()) as error:
             raise fault(error, sdk, self._place) from error
+        except NONSENSE as error:
+            raise nonsense(self._place) from error
         if known and self.model not in known:
             remedy = "Set CHAT_MODEL (or AGENT_MODEL) to one that it has."
             raise Fault(LanguageError(f"{self._place.name} has no model {self.model}.", remedy=remedy))
@@ -122,6 +129,8 @@ class OpenAILanguage(Provider):
         if error.status_code not in {400, 422}:
             return None
         reason = reason_of(error)
+        if not _UNKNOWN.search(reason):
+            return None  # the limit itself may be too large
         refused = next((name for name in OPTIONAL if name in reason and name not in self._without), None)
         if refused is None:
             return None
@@ -155,10 +164,18 @@ class _Reading:
         return said
 
     def _call(self, call: Any) -> None:  # noqa: ANN401
-        ids, names, parts = self._calls.setdefault(call.index or 0, ([], [], []))
-        ids.append(call.id or "")
+        """Servers tell parts of one call by its index; some give every call the same, or none, and an id."""
+        at = call.index if call.index is not None else max(self._calls, default=0)
+        if call.id and at in self._calls and self._calls[at][0] not in ([], [call.id]):
+            at = next(
+                (each for each, known in self._calls.items() if known[0] == [call.id]), len(self._calls)
+            )
+        ids, names, parts = self._calls.setdefault(at, ([], [], []))
+        if call.id and not ids:
+            ids.append(call.id)
         if call.function is not None:
-            names.append(call.function.name or "")
+            if call.function.name and not names:
+                names.append(call.function.name)
             parts.append(call.function.arguments or "")
 
     def end(self) -> End | None:
@@ -169,7 +186,9 @@ class _Reading:
             ToolCall("".join(ids) or f"call_{number}", "".join(names), arguments(parts))
             for number, (ids, names, parts) in sorted(self._calls.items())
         )
-        finish = Finish.TOOLS if calls else Finish.REFUSED if self._refused else self._finish
+        finish = Finish.REFUSED if self._refused else self._finish
+        if calls and finish is not Finish.LENGTH:
+            finish = Finish.TOOLS
         return End(self._tokens, finish, calls)
 
 

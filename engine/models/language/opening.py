@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engine.models.language.base import LanguageModel
     from engine.settings import Settings
 
-OLLAMA_MODEL = "qwen3:4b"
+OLLAMA_MODEL = "qwen3:4b-instruct"
 
 UNSET = "No language model is set."
 HOW = "Set LLM_PROVIDER to ollama, claude, openai or grok."

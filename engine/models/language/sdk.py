@@ -10,11 +10,13 @@ import sys
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from engine.errors import LanguageError
-from engine.models.language.calling import PASSING, Fault
+from engine.models.language.calling import PASSING, Fault, NotReached
 from engine.models.language.waiting import retry_after
-from engine.models.ollama_client import line
+from engine.models.ollama_client import is_local, line
+from engine.settings import mask
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -39,26 +41,49 @@ def fault(error: Exception, sdk: ModuleType, place: Place) -> Fault:
     if isinstance(error, sdk.APIStatusError):
         return _refusal(error, place)
     if isinstance(error, sdk.APITimeoutError):
-        told = LanguageError(f"{place.name} does not answer at {place.url}.", remedy=f"See {place.address}.")
+        told = LanguageError(
+            f"{place.name} does not answer at {mask(place.url)}.", remedy=f"See {place.address}."
+        )
         return Fault(told, again=True)
     if isinstance(error, sdk.APIConnectionError):
         reason = _safe(error.__cause__ or error, place)
         remedy = f"See that the network is there, and {place.address}."
-        told = LanguageError(f"{place.name} cannot be reached at {place.url}: {reason}.", remedy=remedy)
+        told = NotReached(f"{place.name} cannot be reached at {mask(place.url)}: {reason}.", remedy=remedy)
         return Fault(told, again=True)
     told = LanguageError(f"{place.name} broke off: {_safe(error, place)}.", remedy="Try again.")
     return Fault(told, again=True)
 
 
+NONSENSE = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
+"""What code falls over that takes a protocol for granted."""
+
+
 def broken() -> tuple[type[Exception], ...]:
     """What an SDK lets through of the HTTP client under it, whose name changed, when an answer breaks off."""
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
-    return (OSError, *(client.TransportError for client in clients))
+    return (OSError, *(client.RequestError for client in clients))
+
+
+def settings_of(sdk: ModuleType, place: Place, silence: float) -> dict[str, Any]:
+    """What both SDKs' clients are made with. A proxy of the environment is not for this machine's addresses.
+
+    Raises:
+        Fault: no client can be made: a proxy or certificates of the environment are not usable.
+    """
+    timeout = sdk.Timeout(silence, connect=CONNECT_SECONDS)
+    local = is_local(urlsplit(place.url).hostname or "")
+    try:
+        client = sdk.DefaultAsyncHttpxClient(trust_env=not local, timeout=timeout)
+    except (ImportError, OSError, ValueError) as error:
+        told = f"{place.name} cannot be reached: {_safe(error, place)}."
+        remedy = "Check the proxy and the certificates that the environment names (ALL_PROXY, SSL_CERT_FILE)."
+        raise Fault(LanguageError(told, remedy=remedy)) from error
+    return {"base_url": place.url, "max_retries": 0, "timeout": timeout, "http_client": client}
 
 
 def nonsense(place: Place) -> Fault:
     """What came is not in the provider's protocol."""
-    told = f"What answers at {place.url} does not speak the protocol of {place.name}."
+    told = f"What answers at {mask(place.url)} does not speak the protocol of {place.name}."
     return Fault(LanguageError(told, remedy=f"Correct {place.address}."))
 
 
@@ -67,7 +92,7 @@ def reason_of(error: Any) -> str:  # noqa: ANN401 - of either SDK
     body = error.body
     found = body.get("error", body) if isinstance(body, dict) else body
     told = found.get("message") if isinstance(found, dict) else found
-    return line(told) if told else f"status {getattr(error, 'status_code', 'unknown')}"
+    return str(told) if told else f"status {getattr(error, 'status_code', 'unknown')}"
 
 
 def _refusal(error: Any, place: Place) -> Fault:  # noqa: ANN401 - of either SDK
@@ -81,9 +106,11 @@ def _refusal(error: Any, place: Place) -> Fault:  # noqa: ANN401 - of either SDK
         told = LanguageError(f"{place.name} has enough of us: {reason}.", remedy="Wait, or raise the quota.")
     else:
         told = LanguageError(f"{place.name} refused the request: {reason}.", remedy="Try again later.")
-    return Fault(told, again=status in PASSING, after=retry_after(error.response.headers))
+    # Within a stream that began well (200) it is most often that the server has too much to do.
+    again = status in PASSING or status == HTTPStatus.OK
+    return Fault(told, again=again, after=retry_after(error.response.headers))
 
 
 def _safe(reason: object, place: Place) -> str:
-    words = line(reason)
-    return words.replace(place.secret, "***") if place.secret else words
+    words = str(reason)
+    return line(words.replace(place.secret, "***") if place.secret else words)

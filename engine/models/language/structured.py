@@ -8,7 +8,7 @@ repaired.
 from __future__ import annotations
 
 import json
-import re
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_FAULT = 300
 
-_FENCED = re.compile(r"^\s*(`{3,}|~{3,})[^\n]*\n(.*?)^\s*\1\s*$", re.DOTALL | re.MULTILINE)
+_FENCE = ("```", "~~~")
 
 
 def read(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the schema says what
@@ -53,7 +53,9 @@ def _value(text: str) -> Any:  # noqa: ANN401
     fault: ValueError | None = None
     for candidate in _candidates(text):
         try:
-            return json.loads(candidate, object_pairs_hook=_object, parse_constant=_constant)
+            return json.loads(
+                candidate, object_pairs_hook=_object, parse_constant=_constant, parse_float=_number
+            )
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
         except ValueError as error:
@@ -64,18 +66,36 @@ def _value(text: str) -> Any:  # noqa: ANN401
 def _candidates(text: str) -> Iterator[str]:
     """Where the JSON may stand, the likeliest first: the whole, a fence, from the first bracket on."""
     yield text
-    for fenced in _FENCED.finditer(text):
-        yield fenced[2]
+    yield from _fenced(text)
     first = min((at for sign in "{[" if (at := text.find(sign)) >= 0), default=-1)
     last = max(text.rfind("}"), text.rfind("]"))
     if 0 <= first < last:
         yield text[first : last + 1]
 
 
+def _fenced(text: str) -> Iterator[str]:
+    """What stands between two lines that are fences; line by line, since a model may write thousands."""
+    begun: list[str] | None = None
+    for each in text.split("\n"):
+        if each.lstrip().startswith(_FENCE):
+            if begun is not None:
+                yield "\n".join(begun)
+            begun = [] if begun is None else None
+        elif begun is not None:
+            begun.append(each)
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key stands in an object twice")
+    return found
+
+
+def _number(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(f"{text[:20]} is no JSON: too large a number")
     return found
 
 
