@@ -209,6 +209,8 @@ class ScriptedLLM:
             return {"models": [{"name": MODEL, "model": MODEL, "size": 1}]}
         model = {"id": MODEL, "object": "model", "type": "model", "created": 0, "owned_by": "tests"}
         model |= {"created_at": "2026-01-01T00:00:00Z", "display_name": MODEL}
+        if path.startswith("/v1/models/"):
+            return model
         return {"object": "list", "data": [model], "has_more": False, "first_id": MODEL, "last_id": MODEL}
 
 
