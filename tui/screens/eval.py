@@ -13,8 +13,8 @@ from textual.worker import get_current_worker
 
 from engine.errors import NoctuaryError
 from tui.keymap import bindings
-from tui.screens.dialog import Dialog
 from tui.screens.eval_text import COLUMNS, PAST, EvalSnapshot, described, headline, history, rows
+from tui.screens.rows_dialog import RowsDialog
 from tui.text import content
 from tui.widgets.label import Label
 from tui.widgets.row_list import RowList
@@ -30,7 +30,7 @@ RUN = "eval.run"
 """The group of the worker that runs the questions."""
 
 
-class EvalScreen(Dialog[str]):
+class EvalScreen(RowsDialog[str]):
     """The last run. Answers with the question that shall be searched."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("dialog", "eval")]
@@ -60,11 +60,10 @@ class EvalScreen(Dialog[str]):
             self.step = step
 
     def __init__(self) -> None:
-        super().__init__("Eval")
+        super().__init__("Eval", RowList(COLUMNS))
         self._snapshot = EvalSnapshot(None)
         self._head = Label(grows=True)
         self._history = Label()
-        self._rows = RowList(COLUMNS)
         self._detail = Label(classes="detail", grows=True)
         self.running = False
 
@@ -212,27 +211,3 @@ class EvalScreen(Dialog[str]):
     @on(RowList.Chosen)
     def _chosen(self) -> None:
         self.action_act("eval.open")
-
-    def do_down(self) -> None:
-        """Next question."""
-        self._rows.move(1)
-
-    def do_up(self) -> None:
-        """Question before."""
-        self._rows.move(-1)
-
-    def do_half_down(self) -> None:
-        """Half a page down."""
-        self._rows.move(max(self._rows.page // 2, 1))
-
-    def do_half_up(self) -> None:
-        """Half a page up."""
-        self._rows.move(-max(self._rows.page // 2, 1))
-
-    def do_top(self) -> None:
-        """First question."""
-        self._rows.move_to(0)
-
-    def do_bottom(self) -> None:
-        """Last question."""
-        self._rows.move_to(len(self._rows.rows) - 1)

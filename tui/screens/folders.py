@@ -12,7 +12,8 @@ from engine.errors import NoctuaryError
 from engine.text.amounts import count
 from tui.keymap import bindings
 from tui.screens.add_folder import AddFolder
-from tui.screens.dialog import Confirm, Dialog
+from tui.screens.dialog import Confirm
+from tui.screens.rows_dialog import RowsDialog
 from tui.widgets.row_list import Column, Row, RowList
 from tui.widgets.status_line import SIGNS, is_silent, mode_words
 
@@ -33,7 +34,7 @@ class FoldersSnapshot:
     watchers: tuple[WatchState, ...]
 
 
-class FoldersScreen(Dialog[None]):
+class FoldersScreen(RowsDialog[None]):
     """Lists the folders."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("dialog", "folders")]
@@ -49,10 +50,12 @@ class FoldersScreen(Dialog[None]):
             self.error = error
 
     def __init__(self) -> None:
-        super().__init__("Folders of notes")
-        self._rows = RowList(
-            (Column("Folder", path=True, share=3), Column("Notes", 9, right=True), Column("Watched", share=2))
+        columns = (
+            Column("Folder", path=True, share=3),
+            Column("Notes", 9, right=True),
+            Column("Watched", share=2),
         )
+        super().__init__("Folders of notes", RowList(columns))
         self._snapshot = FoldersSnapshot((), ())
 
     def inside(self) -> ComposeResult:
@@ -123,30 +126,6 @@ class FoldersScreen(Dialog[None]):
         return "There is no folder to remove" if action == "folders.remove" and not self._rows.rows else ""
 
     # Keys ------------------------------------------------------------------------------------
-
-    def do_down(self) -> None:
-        """Next folder."""
-        self._rows.move(1)
-
-    def do_up(self) -> None:
-        """Folder before."""
-        self._rows.move(-1)
-
-    def do_half_down(self) -> None:
-        """Half a page down."""
-        self._rows.move(max(self._rows.page // 2, 1))
-
-    def do_half_up(self) -> None:
-        """Half a page up."""
-        self._rows.move(-max(self._rows.page // 2, 1))
-
-    def do_top(self) -> None:
-        """First folder."""
-        self._rows.move_to(0)
-
-    def do_bottom(self) -> None:
-        """Last folder."""
-        self._rows.move_to(len(self._rows.rows) - 1)
 
     def do_add(self) -> None:
         """Add one."""
