@@ -88,11 +88,12 @@ async def test_closing_writes_what_is_held(traces: Traces) -> None:
     assert len(await traces.recent(1000)) == 300
 
 
-@pytest.mark.parametrize("query", [*PAYLOADS.values(), "nul\0", "half \ud800 of a pair", "x" * 10_000])
-async def test_any_query_is_kept_as_far_as_a_database_can(traces: Traces, query: str) -> None:
-    traces.searched(result(query))
+async def test_any_query_is_kept_as_far_as_a_database_can(traces: Traces) -> None:
+    given = [*PAYLOADS.values(), "nul\0", "half \ud800 of a pair", "x" * 10_000]
+    for query in given:
+        traces.searched(result(query))
     await traces.close()
-    assert len(await traces.recent()) == 1
+    assert len(await traces.recent(1000)) == len(given)
 
 
 async def test_a_database_that_does_not_take_them_is_said_once_and_costs_nothing(
