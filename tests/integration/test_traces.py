@@ -166,7 +166,10 @@ def test_the_command_shows_them_newest_last(noctuary: Line) -> None:
     noctuary.search("heron")
     noctuary.search("zebra \x1b[31m")
     lines = noctuary("traces").out.splitlines()
-    assert [line.split(" ms ")[1].strip() for line in lines] == ["3 citations  heron", "0 citations  zebra ␛[31m"]
+    assert [line.split(" ms ")[1].strip() for line in lines] == [
+        "3 citations  heron",
+        "0 citations  zebra ␛[31m",
+    ]
     assert noctuary("traces", "--kind", "ask", "--json").json == {"traces": []}
     (found,) = noctuary("traces", "--limit", "1", "--json").json["traces"]
     assert (found["query"], found["door"], found["citations"]) == ("zebra \x1b[31m", "noctuary search", 0)

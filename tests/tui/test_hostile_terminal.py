@@ -109,7 +109,8 @@ class Tour:
 
     def __call__(self, keys: str, then: str = "") -> None:
         self.screen.press(keys, then)
-        self.screen.rest(0.06)
+        # An escape that is followed at once is a key with Alt.
+        self.screen.rest(0.3 if keys.endswith(ESCAPE) else 0.06)
 
     def scroll(self, times: int = 6) -> None:
         for _ in range(times):
