@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from engine.cleanup import to_its_end
 from engine.errors import BudgetError, DatabaseError, LanguageError, PackageMissing
 from engine.models.language.base import MOST_TOKENS, Completion, Tokens
-from engine.models.language.calling import InvalidOutput, NotReached, Paid, estimate
+from engine.models.language.calling import NotReached, estimate
 from engine.models.language.opening import open_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from datetime import date
 
     from engine.database import Database
@@ -142,9 +142,7 @@ class Language:
         """
         model = self._model(agent=agent)
         async with self._metered(purpose, model, messages, max_tokens) as call:
-            completion = await model.complete(messages, max_tokens=call.max_tokens, tools=tools)
-            call.tokens = completion.tokens
-        return completion
+            return await model.complete(messages, max_tokens=call.max_tokens, tools=tools, meter=call)
 
     async def complete_json(
         self,
@@ -164,12 +162,7 @@ class Language:
         """
         model = self._model(agent=agent)
         async with self._metered(purpose, model, messages, max_tokens) as call:
-            try:
-                value, call.tokens = await model.complete_json(messages, schema, max_tokens=call.max_tokens)
-            except (InvalidOutput, Paid) as error:
-                call.tokens = error.spent
-                raise
-        return value, call.tokens
+            return await model.complete_json(messages, schema, max_tokens=call.max_tokens, meter=call)
 
     async def stream(
         self, purpose: Purpose, messages: Sequence[Message], *, max_tokens: int = MOST_TOKENS
@@ -187,9 +180,9 @@ class Language:
         ):
             async for piece in pieces:
                 if isinstance(piece, Completion):
-                    call.tokens = piece.tokens
+                    call.paid(piece.tokens)
                 else:
-                    call.written += len(piece)
+                    call.wrote(len(piece))
                 yield piece
 
     async def look(self) -> list[str]:
@@ -232,23 +225,33 @@ class Language:
         self, purpose: Purpose, model: LanguageModel, messages: Sequence[Message], max_tokens: int
     ) -> AsyncIterator[_Call]:
         """One call, paid for whatever becomes of it."""
-        asked = estimate(messages, 0).prompt
-        call = _Call(min(max_tokens, await self._left(asked, max_tokens)))
-        reserved = asked + call.max_tokens
-        self._under_way += reserved
+        call = _Call(self._reserve, max_tokens)
         failed = True
         try:
+            await call.again(messages)
             yield call
             failed = False
         except (NotReached, PackageMissing):
-            call.tokens = Tokens()
+            call.unpaid = False
             raise
         finally:
-            tokens = call.tokens or estimate(messages, call.written)
             try:
-                await to_its_end(self._spend(purpose, model, tokens, failed=failed))
+                if call.messages:  # else the budget did not let it begin
+                    await to_its_end(self._spend(purpose, model, call.took, failed=failed))
             finally:
-                self._under_way -= reserved
+                self._under_way -= call.reserved
+
+    async def _reserve(self, call: _Call, asked: int) -> None:
+        """Set aside what an asking may take, with what the call took before and is not in the ledger yet.
+
+        Raises:
+            BudgetError: too little is left.
+        """
+        self._under_way += call.settled.total - call.reserved
+        call.reserved = call.settled.total
+        call.max_tokens = min(call.most, await self._left(asked, call.most))
+        self._under_way += asked + call.max_tokens
+        call.reserved += asked + call.max_tokens
 
     async def _left(self, asked: int, max_tokens: int) -> int:
         """Tokens the budget leaves for an answer.
@@ -282,11 +285,38 @@ class Language:
 
 @dataclass(slots=True)
 class _Call:
-    """A call under way: how long its answer may be, and what is known of what it took."""
+    """A call under way, as its meter: how long its answer may be, and what is known of what it took."""
 
-    max_tokens: int
-    tokens: Tokens | None = None
+    reserve: Callable[[_Call, int], Awaitable[None]]
+    most: int
+    max_tokens: int = 0
+    reserved: int = 0
+    settled: Tokens = field(default_factory=Tokens)
+    """What its whole answers took."""
+    messages: Sequence[Message] = ()
     written: int = 0
+    unpaid: bool = False
+    """Whether something was asked that no count has come for."""
+
+    async def again(self, messages: Sequence[Message]) -> int:
+        """See `Meter.again`; the first time too."""
+        await self.reserve(self, estimate(messages, 0).prompt)
+        self.messages, self.written, self.unpaid = messages, 0, True
+        return self.max_tokens
+
+    def wrote(self, characters: int) -> None:
+        """See `Meter.wrote`."""
+        self.written += characters
+
+    def paid(self, tokens: Tokens) -> None:
+        """See `Meter.paid`."""
+        self.settled += tokens
+        self.unpaid = False
+
+    @property
+    def took(self) -> Tokens:
+        """Told by the provider as far as it did, else by our own count."""
+        return self.settled + estimate(self.messages, self.written) if self.unpaid else self.settled
 
 
 def _midnight() -> datetime:

@@ -1,4 +1,4 @@
-"""What tests of language models ask one with, and the mark of a fault that a review found."""
+"""What tests of language models ask one with."""
 
 from __future__ import annotations
 
@@ -7,24 +7,39 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.models.language import calling
 from engine.models.language.base import Completion, Message, Role, Tool
 from engine.models.language.opening import open_language
 from engine.settings import Settings
+from tests.scripted_llm import ScriptedLLM
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from engine.models.language.base import LanguageModel
-    from tests.scripted_llm import ScriptedLLM
 
 QUESTION = (Message(Role.USER, "When do owls hunt?"),)
 SEARCH = Tool("search", "Search the notes.", {"type": "object", "properties": {"query": {"type": "string"}}})
 SDKS = ("claude", "openai", "grok")
 
 
-def known(reason: str) -> pytest.MarkDecorator:
-    """What does not hold yet. It is strict: whoever mends it takes the mark away."""
-    return pytest.mark.xfail(strict=True, reason=reason)
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture
+async def llm() -> AsyncIterator[ScriptedLLM]:
+    """A scripted server of language models in the test's own loop."""
+    async with ScriptedLLM() as held:
+        yield held
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Second tries come at once, and no proxy of this machine stands between."""
+    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
 
 @asynccontextmanager

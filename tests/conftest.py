@@ -21,6 +21,7 @@ from engine.database.embedded.server import EmbeddedServer
 from engine.database.model import silent
 from engine.database.setup import prepare
 from engine.settings import Settings
+from tests.asking import llm, quick  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -12,7 +12,6 @@ import pytest
 
 from engine.errors import BudgetError, LanguageError, OutputError
 from engine.language import Language, Purpose
-from engine.models.language import calling
 from engine.models.language.base import Message, Role
 from tests.scripted_llm import MODEL, ScriptedLLM
 
@@ -22,18 +21,9 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("quick")
+
 QUESTION = (Message(Role.USER, "When do owls hunt?" + " " * 22),)  # 40 letters: 10 tokens by our count
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
-
-
-@pytest.fixture
-async def llm() -> AsyncIterator[ScriptedLLM]:
-    async with ScriptedLLM() as held:
-        yield held
 
 
 @pytest.fixture

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine import language as language_module
 from engine.errors import BudgetError, LanguageError, NoctuaryError, PackageMissing
 from engine.language import Language, Purpose
-from engine.models.language import calling
 from engine.models.language.base import Message, Role, Tokens
-from tests.asking import known
 from tests.scripted_llm import MODEL, PROVIDERS, ScriptedLLM
 
 if TYPE_CHECKING:
@@ -23,18 +22,9 @@ if TYPE_CHECKING:
     from engine.database import Database
     from engine.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("quick")
+
 QUESTION = (Message(Role.USER, "When do owls hunt?" + " " * 22),)  # 40 letters: 10 tokens by our count
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
-
-
-@pytest.fixture
-async def llm() -> AsyncIterator[ScriptedLLM]:
-    async with ScriptedLLM() as held:
-        yield held
 
 
 @pytest.fixture
@@ -82,13 +72,19 @@ async def test_a_try_that_broke_off_unseen_is_paid_for_too(language: Language, l
     assert await language.spent_today() >= 10 + 100 + 13
 
 
-@known("only `stream` counts what is written: a cancelled `complete` costs its question alone")
 async def test_a_whole_answer_that_is_cancelled_is_paid_for_by_what_was_written(
-    language: Language, llm: ScriptedLLM
+    language: Language, llm: ScriptedLLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    read, wrote = asyncio.Event(), language_module._Call.wrote
+
+    def told(call: language_module._Call, characters: int) -> None:
+        wrote(call, characters)
+        read.set()
+
+    monkeypatch.setattr(language_module._Call, "wrote", told)
     llm.reply("x" * 400, "never shown", hold_after=1)
     waiting = asyncio.create_task(language.complete(Purpose.ASK, QUESTION))
-    await llm.held.wait()
+    await read.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -105,7 +101,6 @@ async def test_json_that_failed_at_the_second_asking_is_paid_for_twice(
     assert await language.spent_today() >= 550
 
 
-@known("the budget is asked once for up to three askings")
 async def test_json_is_not_asked_for_again_when_the_day_is_spent(
     limited: Callable[[int], Language], llm: ScriptedLLM
 ) -> None:

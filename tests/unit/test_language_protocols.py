@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from engine.errors import LanguageError
-from engine.models.language import calling
 from engine.models.language.base import Finish, Tokens
 from tests.asking import complete
 from tests.scripted_llm import PROVIDERS, Reply, ScriptedLLM
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
+pytestmark = pytest.mark.usefixtures("quick")
 
 DEEP = b"[" * 200_000
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedLLM]:
-    async with ScriptedLLM() as held:
-        yield held
 
 
 def sse(*events: dict[str, Any]) -> bytes:
@@ -120,12 +103,10 @@ NOT_THE_PROTOCOL = [
 
 
 @pytest.mark.parametrize(("provider", "raw"), NOT_THE_PROTOCOL)
-async def test_what_is_not_the_protocol_is_one_sentence(
-    server: ScriptedLLM, provider: str, raw: bytes
-) -> None:
-    server.always = Reply(raw=raw)
+async def test_what_is_not_the_protocol_is_one_sentence(llm: ScriptedLLM, provider: str, raw: bytes) -> None:
+    llm.always = Reply(raw=raw)
     with pytest.raises(LanguageError) as caught:
-        await complete(server, provider)
+        await complete(llm, provider)
     assert "\n" not in str(caught.value)
 
 
@@ -133,10 +114,10 @@ async def test_what_is_not_the_protocol_is_one_sentence(
     "provider",
     ["ollama", "openai", "grok", pytest.param("claude")],
 )
-async def test_a_body_that_cannot_be_unpacked_is_one_sentence(server: ScriptedLLM, provider: str) -> None:
-    server.always = Reply(raw=b"no gzip", headers={"content-encoding": "gzip"})
+async def test_a_body_that_cannot_be_unpacked_is_one_sentence(llm: ScriptedLLM, provider: str) -> None:
+    llm.always = Reply(raw=b"no gzip", headers={"content-encoding": "gzip"})
     with pytest.raises(LanguageError):
-        await complete(server, provider)
+        await complete(llm, provider)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +134,10 @@ async def test_a_body_that_cannot_be_unpacked_is_one_sentence(server: ScriptedLL
     ],
 )
 async def test_oddities_that_change_nothing_are_passed_over(
-    server: ScriptedLLM, provider: str, raw: bytes
+    llm: ScriptedLLM, provider: str, raw: bytes
 ) -> None:
-    server.always = Reply(raw=raw)
-    assert (await complete(server, provider)).text == "At night."
+    llm.always = Reply(raw=raw)
+    assert (await complete(llm, provider)).text == "At night."
 
 
 @pytest.mark.parametrize(
@@ -173,12 +154,10 @@ async def test_oddities_that_change_nothing_are_passed_over(
         ),
     ],
 )
-async def test_an_error_within_the_stream_may_pass_too(
-    server: ScriptedLLM, provider: str, raw: bytes
-) -> None:
-    server.reply(raw=raw)
-    server.reply("At night.")
-    assert (await complete(server, provider)).text == "At night."
+async def test_an_error_within_the_stream_may_pass_too(llm: ScriptedLLM, provider: str, raw: bytes) -> None:
+    llm.reply(raw=raw)
+    llm.reply("At night.")
+    assert (await complete(llm, provider)).text == "At night."
 
 
 @pytest.mark.parametrize(
@@ -204,15 +183,15 @@ async def test_an_error_within_the_stream_may_pass_too(
         ),
     ],
 )
-async def test_tokens_that_cannot_be_are_estimated(server: ScriptedLLM, provider: str, raw: bytes) -> None:
-    server.always = Reply(raw=raw)
-    found = await complete(server, provider)
+async def test_tokens_that_cannot_be_are_estimated(llm: ScriptedLLM, provider: str, raw: bytes) -> None:
+    llm.always = Reply(raw=raw)
+    found = await complete(llm, provider)
     assert found.tokens == Tokens(5, 1, estimated=True)
 
 
 @pytest.mark.parametrize("index", [{}, {"index": 0}])
 async def test_calls_that_a_server_does_not_number_are_told_apart(
-    server: ScriptedLLM, index: dict[str, int]
+    llm: ScriptedLLM, index: dict[str, int]
 ) -> None:
     """Seen of Gemini's and of other servers that speak as OpenAI does."""
     calls = [
@@ -220,37 +199,33 @@ async def test_calls_that_a_server_does_not_number_are_told_apart(
         | index
         for word in ("owls", "bats")
     ]
-    server.always = Reply(
-        raw=sse(*(chunk({"tool_calls": [each]}) for each in calls), chunk({}, "tool_calls"))
-    )
-    found = await complete(server, "openai")
+    llm.always = Reply(raw=sse(*(chunk({"tool_calls": [each]}) for each in calls), chunk({}, "tool_calls")))
+    found = await complete(llm, "openai")
     assert [(each.name, each.arguments) for each in found.calls] == [
         ("search", {"query": "owls"}),
         ("search", {"query": "bats"}),
     ]
 
 
-async def test_a_name_that_every_part_repeats_is_one_name(server: ScriptedLLM) -> None:
+async def test_a_name_that_every_part_repeats_is_one_name(llm: ScriptedLLM) -> None:
     parts = [
         {"index": 0, "id": "call_1", "function": {"name": "search", "arguments": text}}
         for text in ('{"query": ', '"owls"}')
     ]
-    server.always = Reply(
-        raw=sse(*(chunk({"tool_calls": [each]}) for each in parts), chunk({}, "tool_calls"))
-    )
-    (found,) = (await complete(server, "openai")).calls
+    llm.always = Reply(raw=sse(*(chunk({"tool_calls": [each]}) for each in parts), chunk({}, "tool_calls")))
+    (found,) = (await complete(llm, "openai")).calls
     assert (found.id, found.name, found.arguments) == ("call_1", "search", {"query": "owls"})
 
 
 @pytest.mark.parametrize("provider", ["claude", pytest.param("openai")])
-async def test_a_call_that_was_cut_off_is_told_as_cut_off(server: ScriptedLLM, provider: str) -> None:
+async def test_a_call_that_was_cut_off_is_told_as_cut_off(llm: ScriptedLLM, provider: str) -> None:
     cut = {"index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "search", "input": {}}}
     raws = {
         "claude": claude({"type": "content_block_start"} | cut, stop="max_tokens"),
         "openai": call('{"query": "ow', finish="length"),
     }
-    server.always = Reply(raw=raws[provider])
-    assert (await complete(server, provider)).finish is Finish.LENGTH
+    llm.always = Reply(raw=raws[provider])
+    assert (await complete(llm, provider)).finish is Finish.LENGTH
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

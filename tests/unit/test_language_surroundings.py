@@ -7,39 +7,23 @@ import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.errors import LanguageError, OutputError
-from engine.models.language import calling, structured
+from engine.models.language import structured
 from engine.models.language.base import Message, Role, ToolCall
 from tests.asking import QUESTION, SDKS, complete, opened
 from tests.scripted_llm import KEY, Reply, ScriptedLLM
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedLLM]:
-    async with ScriptedLLM() as held:
-        yield held
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 @pytest.mark.parametrize("provider", SDKS)
-async def test_a_key_at_the_cut_of_a_long_reason_is_no_part_of_it(server: ScriptedLLM, provider: str) -> None:
-    server.always = Reply(status=400, error="x" * (300 - len(KEY) + 1) + KEY)
+async def test_a_key_at_the_cut_of_a_long_reason_is_no_part_of_it(llm: ScriptedLLM, provider: str) -> None:
+    llm.always = Reply(status=400, error="x" * (300 - len(KEY) + 1) + KEY)
     with pytest.raises(LanguageError) as caught:
-        await complete(server, provider)
+        await complete(llm, provider)
     assert KEY[:-1] not in str(caught.value)
 
 
@@ -66,13 +50,13 @@ async def test_a_password_of_the_address_is_in_no_error(provider: str, setting: 
 
 @pytest.mark.parametrize("provider", ["openai", "grok"])
 async def test_what_the_environment_tells_openai_is_not_told_to_others(
-    server: ScriptedLLM, monkeypatch: pytest.MonkeyPatch, provider: str
+    llm: ScriptedLLM, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-private")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-private")
-    server.reply("At night.")
-    await complete(server, provider)
-    assert "private" not in str(server.asked[0].headers)
+    llm.reply("At night.")
+    await complete(llm, provider)
+    assert "private" not in str(llm.asked[0].headers)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +67,11 @@ async def test_what_the_environment_tells_openai_is_not_told_to_others(
     ],
 )
 async def test_a_proxy_is_not_for_this_machine(
-    server: ScriptedLLM, monkeypatch: pytest.MonkeyPatch, provider: str
+    llm: ScriptedLLM, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    server.reply("At night.")
-    assert (await complete(server, provider)).text == "At night."
+    llm.reply("At night.")
+    assert (await complete(llm, provider)).text == "At night."
 
 
 MAKING = """
@@ -152,16 +136,16 @@ async def test_looking_at_what_is_no_server_of_models_is_one_sentence(provider: 
             await model.look()
 
 
-async def test_a_limit_that_is_too_large_is_no_limit_that_is_not_known(server: ScriptedLLM) -> None:
+async def test_a_limit_that_is_too_large_is_no_limit_that_is_not_known(llm: ScriptedLLM) -> None:
     """As vLLM words it when the context is too small."""
     told = "'max_tokens' or 'max_completion_tokens' is too large: 1024. The model's context is 512 tokens"
-    server.reply(status=400, error=told)
-    server.always = Reply(("At night.",))
-    async with opened(server, "openai") as model:
+    llm.reply(status=400, error=told)
+    llm.always = Reply(("At night.",))
+    async with opened(llm, "openai") as model:
         with pytest.raises(LanguageError, match="too large"):
             await model.complete(QUESTION)
         await model.complete(QUESTION, max_tokens=99)
-    assert server.asked[-1].body.get("max_completion_tokens") == 99
+    assert llm.asked[-1].body.get("max_completion_tokens") == 99
 
 
 def test_a_number_without_an_end_is_no_json() -> None:
@@ -185,13 +169,13 @@ def test_a_model_that_runs_wild_does_not_stop_the_screen(text: str) -> None:
 
 
 @pytest.mark.parametrize("provider", SDKS)
-async def test_a_refusal_is_not_argued_with(server: ScriptedLLM, provider: str) -> None:
-    server.always = Reply(("I will not.",), finish="refused")
-    async with opened(server, provider) as model:
+async def test_a_refusal_is_not_argued_with(llm: ScriptedLLM, provider: str) -> None:
+    llm.always = Reply(("I will not.",), finish="refused")
+    async with opened(llm, provider) as model:
         with pytest.raises(LanguageError) as caught:
             await model.complete_json(QUESTION, {"type": "object"})
     assert not isinstance(caught.value, OutputError)
-    assert len(server.asked) == 1
+    assert len(llm.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,9 +190,9 @@ async def test_a_refusal_is_not_argued_with(server: ScriptedLLM, provider: str) 
     ],
 )
 async def test_ollama_is_given_room_for_all_that_it_is_asked(
-    server: ScriptedLLM, message: Message, least: int
+    llm: ScriptedLLM, message: Message, least: int
 ) -> None:
-    server.reply("Yes.")
-    async with opened(server, "ollama") as model:
+    llm.reply("Yes.")
+    async with opened(llm, "ollama") as model:
         await model.complete([*QUESTION, message])
-    assert server.asked[0].body["options"]["num_ctx"] >= least
+    assert llm.asked[0].body["options"]["num_ctx"] >= least

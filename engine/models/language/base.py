@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -95,6 +95,23 @@ class Completion:
     calls: tuple[ToolCall, ...] = field(default=())
 
 
+class Meter(Protocol):
+    """Hears what a call takes while it goes on, and has a say in whether a model is asked once more."""
+
+    def wrote(self, characters: int) -> None:
+        """So much more was written, of an answer that is not whole yet."""
+
+    def paid(self, tokens: Tokens) -> None:
+        """An answer is whole, and took so much."""
+
+    async def again(self, messages: Sequence[Message]) -> int:
+        """The model is to be asked once more. Returns how many tokens its answer may have.
+
+        Raises:
+            BudgetError: none.
+        """
+
+
 class LanguageModel(ABC):
     """One model of one provider. Connects when first asked; `close` ends what is under way."""
 
@@ -114,7 +131,12 @@ class LanguageModel(ABC):
 
     @abstractmethod
     async def complete(
-        self, messages: Sequence[Message], *, max_tokens: int = MOST_TOKENS, tools: Sequence[Tool] = ()
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int = MOST_TOKENS,
+        tools: Sequence[Tool] = (),
+        meter: Meter | None = None,
     ) -> Completion:
         """The next turn of a conversation.
 
@@ -124,7 +146,12 @@ class LanguageModel(ABC):
 
     @abstractmethod
     async def complete_json(
-        self, messages: Sequence[Message], schema: Mapping[str, Any], *, max_tokens: int = MOST_TOKENS
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        *,
+        max_tokens: int = MOST_TOKENS,
+        meter: Meter | None = None,
     ) -> tuple[Any, Tokens]:
         """The next turn as JSON that the schema holds good, asked again with guidance where it is not.
 

@@ -31,7 +31,7 @@ from engine.models.ollama_client import line
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from engine.models.language.base import Tool
+    from engine.models.language.base import Meter, Tool
 
 TRIES = 4
 """Times a call is made that comes to nothing for a reason that may pass."""
@@ -58,6 +58,10 @@ LETTERS_A_TOKEN = 4
 """Bytes. Of English; a little too many for other languages and for code. Only where nobody counted."""
 
 
+ENVIRONMENT = "Check the proxy and the certificates that the environment names (ALL_PROXY, SSL_CERT_FILE)."
+"""What to do where a library falls over the environment."""
+
+
 class Fault(Exception):
     """Why one try came to nothing. `again`: it may pass; `after`: seconds the server asks to wait."""
 
@@ -70,22 +74,6 @@ class Fault(Exception):
 
 class NotReached(LanguageError):
     """Nobody was there to be asked: nothing was read, and nothing is to be paid."""
-
-
-class Paid(LanguageError):
-    """A conversation that came to nothing after something was paid for."""
-
-    def __init__(self, error: LanguageError, spent: Tokens) -> None:
-        super().__init__(error.message, remedy=error.remedy)
-        self.spent = spent
-
-
-class InvalidOutput(OutputError):
-    """An answer that was not valid to the last, with what the tries took."""
-
-    def __init__(self, message: str, spent: Tokens) -> None:
-        super().__init__(message, remedy="Try again, or set another model.")
-        self.spent = spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +117,7 @@ class Provider(LanguageModel):
         try:
             await asyncio.to_thread(self._load)
         except (ImportError, OSError, ValueError) as error:  # a library that looks at the environment at once
-            remedy = (
-                "Check the proxy and the certificates that the environment names (ALL_PROXY, SSL_CERT_FILE)."
-            )
-            raise LanguageError(f"{self.name} cannot be asked: {line(error)}.", remedy=remedy) from error
+            raise LanguageError(f"{self.name} cannot be asked: {line(error)}.", remedy=ENVIRONMENT) from error
         self._loaded = True
 
     @abstractmethod
@@ -165,37 +150,46 @@ class Provider(LanguageModel):
             raise fault.error from fault
 
     async def complete(
-        self, messages: Sequence[Message], *, max_tokens: int = MOST_TOKENS, tools: Sequence[Tool] = ()
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int = MOST_TOKENS,
+        tools: Sequence[Tool] = (),
+        meter: Meter | None = None,
     ) -> Completion:
         """See `LanguageModel.complete`."""
-        return await self._whole(Request(tuple(messages), max_tokens, tuple(tools)))
+        return await self._whole(Request(tuple(messages), max_tokens, tuple(tools)), meter)
 
     async def complete_json(
-        self, messages: Sequence[Message], schema: Mapping[str, Any], *, max_tokens: int = MOST_TOKENS
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        *,
+        max_tokens: int = MOST_TOKENS,
+        meter: Meter | None = None,
     ) -> tuple[Any, Tokens]:
         """See `LanguageModel.complete_json`."""
         request = Request(tuple(messages), max_tokens, schema=schema)
         spent = Tokens()
-        for _ in range(1 + SECOND_ASKINGS):
-            try:
-                found = await self._whole(request)
-            except LanguageError as error:
-                if not spent.total:
-                    raise
-                raise Paid(error, spent + estimate(request.messages, 0)) from error
+        for asking in range(1 + SECOND_ASKINGS):
+            if asking and meter is not None:
+                request = replace(request, max_tokens=await meter.again(request.messages))
+            found = await self._whole(request, meter)
             spent += found.tokens
             try:
                 return structured.read(found.text, schema), spent
             except ValueError as error:
                 fault = str(error)
             if found.finish is Finish.REFUSED:
-                refused = LanguageError(f"{self.name} refused to answer.", remedy="Ask in other words.")
-                raise Paid(refused, spent)
+                raise LanguageError(f"{self.name} refused to answer.", remedy="Ask in other words.")
             if found.finish is Finish.LENGTH:
-                fault = f"it was cut off after {max_tokens:,} tokens; {fault}"
+                fault = f"it was cut off after {request.max_tokens:,} tokens; {fault}"
             said = (Message(Role.ASSISTANT, found.text), Message(Role.USER, structured.guidance(fault)))
             request = replace(request, messages=(*messages, *(said if found.text else said[1:])))
-        raise InvalidOutput(f"{self.name} gave no valid answer, also when told so: {fault}.", spent)
+        raise OutputError(
+            f"{self.name} gave no valid answer, also when told so: {fault}.",
+            remedy="Try again, or set another model.",
+        )
 
     async def stream(
         self, messages: Sequence[Message], *, max_tokens: int = MOST_TOKENS
@@ -205,11 +199,15 @@ class Provider(LanguageModel):
             async for piece in pieces:
                 yield piece
 
-    async def _whole(self, request: Request) -> Completion:
+    async def _whole(self, request: Request, meter: Meter | None) -> Completion:
         async with aclosing(self._tries(request, shown=False)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Completion):
+                    if meter is not None:
+                        meter.paid(piece.tokens)
                     return piece
+                if meter is not None:
+                    meter.wrote(len(piece))
         raise self._broken_off()  # pragma: no cover - the last piece is a completion
 
     async def _tries(self, request: Request, *, shown: bool = True) -> AsyncGenerator[str | Completion, None]:

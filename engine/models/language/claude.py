@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
 from engine.models.language.calling import End, Provider, Request
-from engine.models.language.sdk import NONSENSE, Place, broken, fault, nonsense, settings_of
+from engine.models.language.sdk import NONSENSE, Place, arguments, broken, fault, nonsense, settings_of
 from engine.packages import require
 
 if TYPE_CHECKING:
@@ -161,13 +160,3 @@ def _text(said: object) -> str:
     if not isinstance(said, str):
         raise TypeError("a text is expected")
     return said
-
-
-def arguments(parts: list[str]) -> dict[str, Any]:
-    """A call's arguments, as JSON that came in parts; what is none becomes one that no schema knows."""
-    told = "".join(parts)
-    try:
-        found = json.loads(told or "{}")
-    except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {"not valid": told[:200]}

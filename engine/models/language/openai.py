@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import LanguageError
 from engine.models.language.base import Finish, Role, Tokens, ToolCall
 from engine.models.language.calling import End, Fault, Provider, Request
-from engine.models.language.claude import arguments
-from engine.models.language.sdk import NONSENSE, broken, fault, nonsense, reason_of, settings_of
+from engine.models.language.sdk import NONSENSE, arguments, broken, fault, nonsense, reason_of, settings_of
 from engine.packages import require
 
 if TYPE_CHECKING:

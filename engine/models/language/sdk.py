@@ -6,6 +6,7 @@ hold the key.
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from engine.errors import LanguageError
-from engine.models.language.calling import PASSING, Fault, NotReached
+from engine.models.language.calling import ENVIRONMENT, PASSING, Fault, NotReached
 from engine.models.language.waiting import retry_after
 from engine.models.ollama_client import is_local, line
 from engine.settings import mask
@@ -76,8 +77,7 @@ def settings_of(sdk: ModuleType, place: Place, silence: float) -> dict[str, Any]
         client = sdk.DefaultAsyncHttpxClient(trust_env=not local, timeout=timeout)
     except (ImportError, OSError, ValueError) as error:
         told = f"{place.name} cannot be reached: {_safe(error, place)}."
-        remedy = "Check the proxy and the certificates that the environment names (ALL_PROXY, SSL_CERT_FILE)."
-        raise Fault(LanguageError(told, remedy=remedy)) from error
+        raise Fault(LanguageError(told, remedy=ENVIRONMENT)) from error
     return {"base_url": place.url, "max_retries": 0, "timeout": timeout, "http_client": client}
 
 
@@ -93,6 +93,16 @@ def reason_of(error: Any) -> str:  # noqa: ANN401 - of either SDK
     found = body.get("error", body) if isinstance(body, dict) else body
     told = found.get("message") if isinstance(found, dict) else found
     return str(told) if told else f"status {getattr(error, 'status_code', 'unknown')}"
+
+
+def arguments(parts: list[str]) -> dict[str, Any]:
+    """A call's arguments, as JSON that came in parts; what is none becomes one that no schema knows."""
+    told = "".join(parts)
+    try:
+        found = json.loads(told or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {"not valid": told[:200]}
 
 
 def _refusal(error: Any, place: Place) -> Fault:  # noqa: ANN401 - of either SDK
