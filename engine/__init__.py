@@ -36,6 +36,9 @@ __all__ = ["Engine"]
 _PARTS = (
     "engine.notes.search",
     "engine.notes.ask",
+    "engine.notes.evaluation",
+    "engine.notes.filelist",
+    "engine.notes.requests",
     "engine.notes.watcher",
     "engine.notes.worker",
     "engine.notes.writer",
@@ -43,7 +46,6 @@ _PARTS = (
     "watchfiles",
 )
 """Imported in a thread while the database opens: half a second that no screen shall wait for."""
-
 
 ADD_AGAIN_SECONDS = 2.0
 """Between two attempts to add a folder while the database is away."""

@@ -17,7 +17,7 @@ from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui import work
 from tui.driver import Driver
 from tui.keymap import Keymap
-from tui.live import LOST, RECONNECTED, REDUCED_REPAINTS, REPAINTS, follow
+from tui.live import ASKED, LOST, RECONNECTED, REDUCED_REPAINTS, REPAINTS, TOPICS, follow
 from tui.panes.base import FetchFailed, Shown
 from tui.screens.main import MainScreen
 from tui.status_reader import StatusReader
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("noctuary.screen")
 
-ASKED = frozenset({"trace", "language_use"})
-"""Topics of what was asked: nothing of it stands in the status."""
-TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", *ASKED, LOST)
 HEARTBEAT_SECONDS = 15.0
 """Between two looks whether the watchers still give signs of life; nothing is painted while they do."""
 RETRY_SECONDS = 2.0

@@ -21,6 +21,12 @@ REDUCED_REPAINTS = 1.0
 
 RECONNECTED, LOST = "reconnected", "lost"
 
+ASKED = frozenset({"trace", "language_use"})
+"""Topics of what was asked: nothing of it stands in the status."""
+
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", *ASKED, LOST)
+"""Topics of everything that the screen shows."""
+
 
 class Paced:
     """Calls `act` for many wishes once: at once after a quiet time, then at the given rate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from engine import Engine
     from engine.notes.answered import SearchOptions
+    from engine.notes.model import Citation, Freshness
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -68,6 +70,12 @@ def question(words: Sequence[str]) -> str:
     if not asked.strip():
         raise click.UsageError("The query is empty.", click.get_current_context())
     return asked
+
+
+async def checked(engine: Engine, citations: Sequence[Citation]) -> list[tuple[Citation, Freshness]]:
+    """The citations, each with what the disk says of it now."""
+    fresh = await asyncio.gather(*map(engine.notes.freshness, citations))
+    return list(zip(citations, fresh, strict=True))
 
 
 async def explain_nothing(engine: Engine, narrowed: SearchOptions, *, path_matches: bool) -> None:

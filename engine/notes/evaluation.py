@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,7 +159,7 @@ class Evaluation:
             cursor = await connection.execute(_ANSWERS, (run.id,))
             rows = await cursor.fetchall()
         answers = tuple(EvalAnswer(row[0], row[1], row[2], row[3], tuple(row[4]), row[5]) for row in rows)
-        return EvalRun(**{name: getattr(run, name) for name in run.__slots__} | {"answers": answers})
+        return replace(run, answers=answers)
 
     async def add(
         self,

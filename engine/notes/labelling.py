@@ -5,6 +5,7 @@ Two at once wait for each other, by a lock on the folder, which outlives the fil
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -27,6 +28,9 @@ WORDS = 6
 """Words of a question that make its id."""
 
 NEW_MODE = 0o644
+
+_NO_LOCKS = {errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL}
+"""A file system without locks: the file is still replaced whole."""
 
 
 def add(file: Path, question: str, answer: str | None, identity: str | None, k: int | None) -> Question:
@@ -57,7 +61,11 @@ def add(file: Path, question: str, answer: str | None, identity: str | None, k: 
 def _alone(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
         yield
     finally:
         os.close(descriptor)
@@ -107,7 +115,7 @@ def _replace(file: Path, data: bytes) -> None:
             fresh.flush()
             os.fsync(fresh.fileno())
         Path(name).replace(file)
-    except BaseException:
+    except BaseException:  # an interrupt too: nothing is left beside the file
         with suppress(FileNotFoundError):
             Path(name).unlink()
         raise

@@ -27,6 +27,9 @@ PassageId = NewType("PassageId", int)
 MOST_CITATIONS = 200
 """Citations one search gives at most."""
 
+BY_WORDS = "Searched by keyword alone"
+"""How a search says that no model made its vector, before the reason."""
+
 NO_EVIDENCE = "No evidence found for that query."
 """An empty answer in words, the same on every screen and door."""
 

@@ -221,7 +221,7 @@ def _name(held: ExitStack, way: list[int], temporary: tuple[int, str], names: Se
                 made.append((way[-1], name))
             way.append(_open_folder(held, way[-1], name))
         _link(temporary, way[-1], names[-1])
-    except BaseException:
+    except BaseException:  # an interrupt too: no empty folder is left
         for parent, name in reversed(made):
             with suppress(OSError):  # somebody put something into it meanwhile
                 os.rmdir(name, dir_fd=parent)

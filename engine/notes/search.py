@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from engine.errors import ModelError, QueryError
 from engine.models.embedding.courtesy import QUESTIONS
 from engine.notes import lists
-from engine.notes.model import MOST_CITATIONS, Citation, Explanation, Mode, SearchResult
+from engine.notes.model import BY_WORDS, MOST_CITATIONS, Citation, Explanation, Mode, SearchResult
 from engine.notes.scope import Scope, Scopes
 from engine.notes.tally import Tally
 from engine.text import ranking
@@ -172,7 +172,7 @@ class Searcher:
         fault = fault or self._embedders.absence()
         if mode is Mode.VECTOR or self._strict:
             raise fault
-        return None, [f"Searched by keyword alone: {fault}"]
+        return None, [f"{BY_WORDS}: {fault}"]
 
     async def _answer(
         self,

@@ -48,9 +48,10 @@ class EvalScreen(RowsDialog[str]):
     class Failed(Message):
         """Why there is nothing to read, or no run."""
 
-        def __init__(self, error: NoctuaryError) -> None:
+        def __init__(self, error: NoctuaryError, *, after_run: bool) -> None:
             super().__init__()
             self.error = error
+            self.after_run = after_run
 
     class Step(Message):
         """How far a run is."""
@@ -98,7 +99,7 @@ class EvalScreen(RowsDialog[str]):
             last = await engine.evaluation.last()
             runs = await engine.evaluation.history(PAST, last.dataset) if last is not None else []
         except NoctuaryError as error:
-            self.post_message(self.Failed(error))
+            self.post_message(self.Failed(error, after_run=after_run))
         else:
             snapshot = EvalSnapshot(last, tuple(reversed(runs)))
             self.post_message(self.Read(snapshot, said, after_run=after_run))
@@ -113,7 +114,7 @@ class EvalScreen(RowsDialog[str]):
         try:
             run = await engine.evaluation.run(on_step=tell)
         except NoctuaryError as error:
-            self.post_message(self.Failed(error))
+            self.post_message(self.Failed(error, after_run=True))
         else:
             said = "The file was another when it was run before." if run.other_questions else ""
             await self._read(engine, said, after_run=True)
@@ -137,7 +138,7 @@ class EvalScreen(RowsDialog[str]):
 
     @on(Failed)
     def _fail(self, message: Failed) -> None:
-        self.running = False
+        self.running = self.running and not message.after_run
         if self._snapshot.last is None:
             self._rows.nothing = self._nothing()
             self._rows.put(())

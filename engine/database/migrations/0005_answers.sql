@@ -69,6 +69,6 @@ BEGIN
     END LOOP;
 END $$;
 
--- The ledger is only ever added to, and old rows of it are tidied away like traces.
-GRANT SELECT, INSERT, UPDATE, DELETE ON trace TO noctuary_engine;
-GRANT SELECT, INSERT, DELETE ON language_use, eval_run, eval_answer TO noctuary_engine;
+-- The ledger is only ever added to. Old traces and runs of eval are tidied away.
+GRANT SELECT, INSERT ON language_use TO noctuary_engine;
+GRANT SELECT, INSERT, DELETE ON trace, eval_run, eval_answer TO noctuary_engine;

@@ -42,7 +42,7 @@ def ask(question: tuple[str, ...], *, as_json: bool, **narrowed: Unpack[SearchOp
     async def work(engine: Engine) -> int:
         if as_json:
             answer = await engine.asking.ask(asked, **narrowed)
-            output.dump(as_object(answer, await _checked(engine, answer)))
+            output.dump(as_object(answer, await narrowing.checked(engine, answer.citations)))
         else:
             answer = await _told(engine, asked, narrowed)
         for sentence in answer.notes:
@@ -80,11 +80,6 @@ def as_object(answer: Answer, sources: Sources) -> dict[str, Any]:
     }
 
 
-async def _checked(engine: Engine, answer: Answer) -> Sources:
-    """The sources, each with what the disk says of it now."""
-    return [(citation, await engine.notes.freshness(citation)) for citation in answer.citations]
-
-
 async def _told(engine: Engine, asked: str, narrowed: SearchOptions) -> Answer:
     """Print the answer as it is written, and what belongs below it."""
     written = False
@@ -98,7 +93,7 @@ async def _told(engine: Engine, asked: str, narrowed: SearchOptions) -> Answer:
     if written:
         output.say()
         output.say()
-    _print_below(answer, await _checked(engine, answer))
+    _print_below(answer, await narrowing.checked(engine, answer.citations))
     return answer
 
 

@@ -37,7 +37,7 @@ def search(
 
     async def work(engine: Engine) -> int:
         result = await engine.notes.search(asked, **narrowed)
-        found = [(citation, await engine.notes.freshness(citation)) for citation in result.citations]
+        found = await narrowing.checked(engine, result.citations)
         if as_json:
             narrow = narrowed["path_glob"] is not None
             matches = {"path_matches": result.path_matches} if narrow else {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from starlette.exceptions import HTTPException
 
+from engine.doors import narrowing
 from engine.doors.http import shapes, told
 from engine.doors.http.turns import Turns, searches
 from engine.notes.model import MOST_CITATIONS
@@ -145,8 +146,7 @@ class Routes:
             return [told.trace(each) for each in await self._engine.traces.recent(limit)]
 
     async def _checked(self, citations: Sequence[Citation]) -> list[shapes.Citation]:
-        fresh = await asyncio.gather(*map(self._engine.notes.freshness, citations))
-        return [told.citation(*each) for each in zip(citations, fresh, strict=True)]
+        return [told.citation(*each) for each in await narrowing.checked(self._engine, citations)]
 
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from engine.doors.commands.status import SILENT_SECONDS
 from engine.doors.http import shapes
 from engine.doors.output import plain
+from engine.notes.model import BY_WORDS
 from engine.text.safe import spelt
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from engine.notes.evaluated import EvalRun
     from engine.notes.model import Citation, DriftReport, Freshness, Job, NotesStatus, WatchState
     from engine.notes.traced import Trace
-
-BY_WORDS = "Searched by keyword alone"
-"""How a search says that no model made its vector, before the reason."""
 
 FAILED = "It failed; on the server, `noctuary jobs --status failed` shows why."
 UNANSWERED = "The language model gave no answer; the server's log tells why."

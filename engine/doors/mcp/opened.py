@@ -54,7 +54,7 @@ class Opened:
         engine = await Engine.open(self._settings, application=self._application)
         try:
             await engine.start(watch=self._live, work=self._live, embed=self._live)
-        except BaseException:
+        except BaseException:  # cancelled too: nobody else would close it
             await engine.close()
             raise
         return engine

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from engine import Engine
     from engine.notes.answered import SearchOptions
-    from engine.notes.model import Citation, Freshness
 
     Progress = Callable[[float, str], Awaitable[None]]
     """Told how far a call is: a number that grows, and a sentence."""
@@ -56,14 +55,14 @@ class Tool:
 async def _search(engine: Engine, asked: str, options: SearchOptions, progress: Progress) -> Result:
     del progress
     found = await engine.notes.search(asked, **options)
-    sources = await _checked(engine, found.citations)
+    sources = await narrowing.checked(engine, found.citations)
     remarks = [*found.notes, *await _why_nothing(engine, options, sources, path_matches=found.path_matches)]
     return results.found(sources, remarks)
 
 
 async def _ask(engine: Engine, asked: str, options: SearchOptions, progress: Progress) -> Result:
     answer = await _written(engine, asked, options, progress)
-    sources = await _checked(engine, answer.citations)
+    sources = await narrowing.checked(engine, answer.citations)
     remarks = [*answer.notes, *await _why_nothing(engine, options, sources, path_matches=answer.path_matches)]
     return results.answered(answer, sources, remarks)
 
@@ -80,10 +79,6 @@ async def _written(engine: Engine, asked: str, options: SearchOptions, progress:
                 told = time.monotonic()
                 await progress(steps, "The answer is being written.")
     raise AssertionError("an ask ends with its answer")  # pragma: no cover
-
-
-async def _checked(engine: Engine, citations: Sequence[Citation]) -> list[tuple[Citation, Freshness]]:
-    return [(citation, await engine.notes.freshness(citation)) for citation in citations]
 
 
 async def _why_nothing(
