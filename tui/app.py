@@ -6,6 +6,7 @@ It holds what is global (engine, keymap, clock, status) and nothing of any pane.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,7 @@ class NoctuaryApp(App[None]):
 
     def on_started(self, message: Started) -> None:
         """The services run. Without a folder there is nothing to do: ask for one."""
+        gc.freeze()  # all that is loaded stays: to look through it for garbage would hold the screen up
         self.status_reader.now()
         if not message.folders:
             self._main.ask_for_folder(
@@ -241,6 +243,7 @@ class NoctuaryApp(App[None]):
 
     async def _close_engine(self) -> None:
         opening = [worker for worker in self.workers if worker.group == "open"]
+        gc.unfreeze()
         self.workers.cancel_all()
         await asyncio.gather(*(worker.wait() for worker in opening), return_exceptions=True)
         engine, self.engine = self.engine, None
