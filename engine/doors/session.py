@@ -7,11 +7,13 @@ engine leave the database in order, and then has its usual effect.
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from engine.doors import output
+from engine.doors import exits, output
 from engine.ending import Ending, end_by
 from engine.settings import Settings
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from engine import Engine
 
 Work = Callable[["Engine"], Awaitable[int]]
+
+HASTE_SECONDS = 1.0
+"""Within these a second Ctrl+C is the first one, pressed twice."""
 
 SLOW_SECONDS = 1.0
 """Opening the database takes a tenth of this when its server runs; only a longer wait is explained."""
@@ -31,23 +36,55 @@ def run(work: Work, *, application: str) -> int:
 
 
 def endable(work: Callable[[], Awaitable[int]]) -> int:
-    """Do work that a signal may end, and give the exit status."""
+    """Do work that a signal may end, and give the exit status.
+
+    Raises:
+        KeyboardInterrupt: Ctrl+C ended it; all is in order.
+    """
     endings: list[Ending] = []
+    interrupts: list[_Interrupts] = []
     try:
-        return asyncio.run(_guarded(work, endings))
+        return asyncio.run(_guarded(work, endings, interrupts))
     except asyncio.CancelledError:
         by = endings[0].by if endings else None
+        if by is None and interrupts and interrupts[0].came:
+            raise KeyboardInterrupt from None
         if by is None:
             raise
     return end_by(by)
 
 
-async def _guarded(work: Callable[[], Awaitable[int]], endings: list[Ending]) -> int:
+async def _guarded(
+    work: Callable[[], Awaitable[int]], endings: list[Ending], interrupts: list[_Interrupts]
+) -> int:
     task = asyncio.current_task()
     if task is None:  # pragma: no cover - a coroutine run by asyncio.run always is a task
         raise RuntimeError("not inside a task")
     endings.append(Ending(task.cancel))
+    interrupts.append(_Interrupts(task.cancel))
     return await work()
+
+
+class _Interrupts:
+    """Ctrl+C: the first ends the work in order. asyncio's own second one breaks off what closes the engine,
+    which then never ends; here a key pressed twice in haste is one, and who insists is let go at once: what
+    was open is as after a crash, which the next start mends.
+    """
+
+    def __init__(self, on_first: Callable[[], object]) -> None:
+        self.came = False
+        self._on_first = on_first
+        self._loop = asyncio.get_running_loop()
+        self._first = 0.0
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # of a job in the background
+            self._loop.add_signal_handler(signal.SIGINT, self._interrupted)
+
+    def _interrupted(self) -> None:
+        if not self.came:
+            self.came, self._first = True, self._loop.time()
+            self._on_first()
+        elif self._loop.time() - self._first > HASTE_SECONDS:
+            os._exit(exits.INTERRUPTED)
 
 
 async def _opened(work: Work, settings: Settings, application: str) -> int:

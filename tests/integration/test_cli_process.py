@@ -64,6 +64,50 @@ def test_a_signal_ends_a_worker_in_order_and_without_a_word(
     until(lambda: not connected(server, database_url, "noctuary worker")())
 
 
+CLOSING = """
+import asyncio, sys
+from engine.doors import session
+session.HASTE_SECONDS = {haste}
+def say(word):
+    sys.stdout.write(word + "\\n")
+    sys.stdout.flush()
+async def work():
+    say("begun")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        say("closing")
+        await {closing}
+        say("closed")
+session.endable(work)
+"""
+
+
+def closing(shell: Shell, **how: object) -> subprocess.Popen[str]:
+    """A command that has begun to close, after the first Ctrl+C."""
+    shell.program = ("-c", CLOSING.format(**how))
+    process = shell.start()
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "closing\n"
+    return process
+
+
+def test_a_ctrl_c_pressed_twice_in_haste_breaks_no_closing_off(shell: Shell) -> None:
+    process = closing(shell, haste=60, closing="asyncio.to_thread(sys.stdin.readline)")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=SECONDS)
+    assert out == "closed\n"
+
+
+def test_who_insists_with_ctrl_c_is_let_go(shell: Shell) -> None:
+    """A closing that hangs, as one did that was interrupted."""
+    process = closing(shell, haste=0.1, closing="asyncio.Event().wait()")
+    until(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None)
+    assert process.returncode == exits.INTERRUPTED
+
+
 def test_watch_follows_the_disk_until_it_is_stopped(shell: Shell, notes: Path) -> None:
     process = shell.start("watch", "--path", str(notes))
     assert process.stdout is not None
