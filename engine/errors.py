@@ -139,3 +139,45 @@ class ServeError(NoctuaryError):
     """The HTTP server cannot be started as it was asked to."""
 
     title = "Server"
+
+
+class BrainError(NoctuaryError):
+    """A brain cannot be named like that, or a core cannot be made."""
+
+    title = "Brain"
+
+
+class CoreUnknown(BrainError):
+    """The account has no core of that name; only a person at the keyboard makes one."""
+
+    title = "Core"
+
+
+class TurnError(NoctuaryError):
+    """A turn cannot be prepared, verified or recorded as it is."""
+
+    title = "Turn"
+
+
+class TurnGone(TurnError):
+    """The token of a turn is not valid: used with another answer, expired, or never given out here."""
+
+    title = "Turn token"
+
+
+class LessonError(NoctuaryError):
+    """There is no such lesson or cluster here, or it cannot become what it was asked to."""
+
+    title = "Lesson"
+
+
+class SynthesisBusy(LessonError):
+    """Another process is learning in this brain at this moment."""
+
+    title = "Synthesis"
+
+
+class SourceError(NoctuaryError):
+    """A file of conversations cannot be imported."""
+
+    title = "Import"

@@ -1,0 +1,1 @@
+"""Brain: curated knowledge, and the evidence that it shares with memory."""

@@ -1,0 +1,1 @@
+"""Memory: agents' turns become packets, packets become lessons, and a person throws out the wrong ones."""
