@@ -5,7 +5,7 @@ Nothing here touches the database, so screens and commands can import it for fre
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
 
@@ -184,8 +184,6 @@ class Metrics:
     channels: int
     last_recorded_at: datetime | None
     last_synthesis_at: datetime | None
-    coherence: float | None
-    """Mean similarity of the sources of the last turns; None where none was prepared."""
 
 
 class LessonState(StrEnum):
@@ -398,22 +396,3 @@ class Distilled:
     state: ClusterState
     lesson: int | None = None
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """What an import did, or would do. `skipped` counts by reason; `examples` gives a place for each."""
-
-    kind: str
-    path: str
-    dry_run: bool
-    files: int = 0
-    turns: int = 0
-    packets: int = 0
-    known: int = 0
-    """Turns that had been imported before."""
-    masked: int = 0
-    recalled: int = 0
-    channels: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    examples: Mapping[str, str] = field(default_factory=dict)

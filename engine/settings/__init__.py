@@ -24,6 +24,7 @@ from .answering import Answering
 from .keys import refuse_unknown
 from .parsing import mask
 from .paths import Paths
+from .remembering import Remembering
 from .spec import SPEC, Spec, setting
 
 __all__ = ["Paths", "SettingRow", "Settings", "mask"]
@@ -46,7 +47,7 @@ class SettingRow:
 
 
 @dataclass(frozen=True)
-class Settings(Answering):
+class Settings(Answering, Remembering):
     """Every setting of this version. Make one with `load`, or directly in tests."""
 
     database_url: str | None = setting(
