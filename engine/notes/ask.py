@@ -18,6 +18,7 @@ from engine.models.language.base import MOST_TOKENS, Completion, Finish, Message
 from engine.notes import fencing, marks
 from engine.notes.answered import Answer, AskStep, Found, Outcome, Piece
 from engine.notes.traced import Trace, TraceKind
+from engine.text.fencing import blunted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -215,9 +216,7 @@ def _messages(prompt: Prompt, fenced: Fenced, question: str) -> list[Message]:
     """What the model is told. Passages are never in the system's turn, which has our authority."""
     return [
         Message(Role.SYSTEM, prompt.part("system", unknown=prompt.part("unknown"))),
-        Message(
-            Role.USER, prompt.part("user", passages=fenced.text, question=fencing.blunted(question.strip()))
-        ),
+        Message(Role.USER, prompt.part("user", passages=fenced.text, question=blunted(question.strip()))),
     ]
 
 

@@ -20,6 +20,7 @@ from engine.models.embedding.courtesy import patiently
 from engine.notes import jobs, models
 from engine.notes.model import EmbeddingProgress
 from engine.notes.tally import Tally
+from engine.text.vectors import vector_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -275,8 +276,3 @@ def named(embedder: Embedder) -> str:
 def embedded_text(heading: str, text: str) -> str:
     """What is embedded for a passage: its heading path, then its text."""
     return f"{heading.replace(chr(10), ' > ')}\n{text}" if heading else text
-
-
-def vector_text(vector: Sequence[float]) -> str:
-    """A vector as pgvector reads it."""
-    return "[" + ",".join(f"{value:.6g}" for value in vector) + "]"

@@ -7,12 +7,12 @@ begin and end a turn wherever they stand.
 
 from __future__ import annotations
 
-import re
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.notes import marks
+from engine.text.fencing import BYTES_A_TOKEN, blunted, size
 from engine.text.safe import visible
 
 if TYPE_CHECKING:
@@ -20,21 +20,8 @@ if TYPE_CHECKING:
 
     from engine.notes.model import Citation
 
-BYTES_A_TOKEN = 3
-"""Of UTF-8; a little too few, so that a text is rather taken for longer than it is."""
-
 LONGEST_HEADING = 200
 """Characters of the path of headings that are told: a heading may be a whole page."""
-
-_LOOKALIKE = re.compile(
-    r"<(?=\s*/?\s*passage)"  # our fence
-    r"|<(?=[|\uff5c])|(?<=[|\uff5c])>"  # <|im_start|> of many models
-    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
-    r"|<(?=<\s*/?\s*SYS)|(?<=SYS>)>"  # <<SYS>>
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\])",
-    re.IGNORECASE,
-)
-_BLUNT = {"<": "\u2039", ">": "\u203a", "[": "\u27e6"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +51,6 @@ def fence(citations: Sequence[Citation], tokens: int, *, code: str | None = None
         left = room - size(body)
         blocks.append(f"{before}{body}{after}")
     return Fenced("\n\n".join(blocks), len(blocks), cut)
-
-
-def blunted(text: str) -> str:
-    """The text with controls made visible, and with nothing in it that ends a fence or a turn."""
-    return _LOOKALIKE.sub(lambda found: _BLUNT[found[0]], visible(text))
-
-
-def size(text: str) -> int:
-    """About how many tokens a text is."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
 def _head(number: int, citation: Citation) -> str:

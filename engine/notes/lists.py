@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.database.bulk import array
-from engine.notes.backlog import vector_text
 from engine.notes.scope import unpacked
 from engine.text.ranking import POSTING, Bm25
+from engine.text.vectors import vector_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

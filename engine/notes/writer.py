@@ -24,6 +24,7 @@ from engine.notes.newpath import Refused, shown
 from engine.notes.written import WriteStep, Written
 from engine.settings.paths import real
 from engine.text.amounts import count
+from engine.text.fencing import blunted
 from engine.text.safe import visible
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class _Run:
             WriteError: the model wandered, or the disk does not take the note.
         """
         prompt = prompts.load(VERSION, "write", PARTS)
-        asked = prompt.part("user", instruction=fencing.blunted(instruction.strip()))
+        asked = prompt.part("user", instruction=blunted(instruction.strip()))
         messages = [Message(Role.SYSTEM, prompt.part("system")), Message(Role.USER, asked)]
         while True:
             said = await self._turn(messages)

@@ -13,7 +13,7 @@ from figures import Figure, median, percentile, show
 from numpy.typing import NDArray
 
 from engine.notes import lists
-from engine.notes.backlog import vector_text
+from engine.text.vectors import vector_text
 
 if TYPE_CHECKING:
     from conftest import Installation

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine.notes import backlog, drift, index, joblist, jobs, lists, passages, search
-from engine.notes.backlog import vector_text
 from engine.notes.scope import EVERYTHING
+from engine.text.vectors import vector_text
 from tests.integration.bulk import DIMENSION, VECTORS
 
 if TYPE_CHECKING:
