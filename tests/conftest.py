@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import signal
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -26,6 +27,10 @@ from tests.asking import llm, quick  # noqa: F401 - fixtures
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+# What runs in a shell's background ignores Ctrl+C, and so would every process that a test starts and
+# interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TEMPLATE = "noctuary_template"
 _numbers = itertools.count(1)

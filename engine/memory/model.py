@@ -169,7 +169,7 @@ class PacketRow:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Counts of one brain."""
+    """Counts of one brain. `coherence` is the mean of that of the turns prepared of late."""
 
     packets: int
     corrections: int
@@ -184,6 +184,7 @@ class Metrics:
     channels: int
     last_recorded_at: datetime | None
     last_synthesis_at: datetime | None
+    coherence: float | None
 
 
 class LessonState(StrEnum):

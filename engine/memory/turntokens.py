@@ -23,8 +23,9 @@ BYTES = 32
 """Of randomness in a token."""
 
 _GIVE_OUT = """
-    INSERT INTO turn_token (brain, hash, input, masked, channel, door, sources, lessons, expires_at)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, now() + make_interval(mins => %s))
+    INSERT INTO turn_token
+        (brain, hash, input, masked, channel, door, sources, lessons, coherence, expires_at)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, now() + make_interval(mins => %s))
 """
 
 _TAKE = """
@@ -71,6 +72,7 @@ async def give_out(
     door: str,
     sources: Sequence[int],
     lessons: Sequence[int],
+    coherence: float | None,
     minutes: int,
 ) -> str:
     """A new token for a turn; old ones are tidied away."""
@@ -78,7 +80,7 @@ async def give_out(
     await connection.execute(_TIDY, (brain,))
     await connection.execute(
         _GIVE_OUT,
-        (brain, digest(token), text, masked, channel, door, list(sources), list(lessons), minutes),
+        (brain, digest(token), text, masked, channel, door, list(sources), list(lessons), coherence, minutes),
     )
     return token
 

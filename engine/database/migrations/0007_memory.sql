@@ -183,6 +183,7 @@ CREATE TABLE turn_token (
     door text NOT NULL,
     sources integer[] NOT NULL DEFAULT '{}',     -- what was recalled for it
     lessons integer[] NOT NULL DEFAULT '{}',
+    coherence real,                              -- of what was recalled
     expires_at timestamptz NOT NULL,
     used_at timestamptz,
     answer_hash bytea,                           -- of the answer it was used with: the same again is no error
