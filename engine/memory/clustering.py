@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from engine.models.embedding.base import Vectors
@@ -68,12 +66,10 @@ class _Centroids:
         self._units[place] = total / max(float(np.linalg.norm(total)), 1e-9)
 
 
-def cluster(
-    vectors: Vectors, threshold: float = THRESHOLD, *, on_step: Callable[[int], object] | None = None
-) -> list[Group]:
+def cluster(vectors: Vectors, threshold: float = THRESHOLD) -> list[Group]:
     """Groups of the rows of `vectors` (of length 1 each), in the order in which they began; most are of one.
 
-    The outcome is that of going row by row. `on_step` hears how many are done.
+    The outcome is that of going row by row.
     """
     vectors = np.ascontiguousarray(vectors, np.float32)
     centroids = _Centroids(vectors.shape[1])
@@ -81,8 +77,6 @@ def cluster(
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK]
         places[start : start + BLOCK] = _assigned(block, centroids, threshold)
-        if on_step is not None:
-            on_step(start + len(block))
     return _groups(vectors, places, centroids.units)
 
 
