@@ -86,7 +86,10 @@ async def test_a_server_killed_again_and_again_while_notes_are_indexed(
             async with aclosing(engine.database.feed.subscribe("job")) as changes:
                 for _ in range(chance.randrange(1, 4)):
                     await anext(changes)
+            dying = servers(data)
             first_process(data).kill()
+            # Its children answer for another moment.
+            await eventually(lambda: not any(process.is_running() for process in dying), AGAIN_WITHIN)
             await eventually(lambda: _answers(vault), AGAIN_WITHIN)
         await settle(vault, AGAIN_WITHIN)
         assert await vault.failures() == {}, "the deaths of the server are nobody's fault"
