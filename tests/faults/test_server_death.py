@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+import psutil
 import psycopg
 import pytest
 
@@ -89,10 +91,14 @@ async def test_a_server_killed_again_and_again_while_notes_are_indexed(
             dying = servers(data)
             first_process(data).kill()
             # Its children answer for another moment.
-            await eventually(lambda: not any(process.is_running() for process in dying), AGAIN_WITHIN)
+            await eventually(partial(_gone, dying), AGAIN_WITHIN)
             await eventually(lambda: _answers(vault), AGAIN_WITHIN)
         await settle(vault, AGAIN_WITHIN)
         assert await vault.failures() == {}, "the deaths of the server are nobody's fault"
+
+
+def _gone(processes: list[psutil.Process]) -> bool:
+    return not any(process.is_running() for process in processes)
 
 
 async def _answers(vault: Vault) -> bool:
