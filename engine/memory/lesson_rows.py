@@ -235,3 +235,11 @@ def _lesson(row: Sequence[Any]) -> Lesson:
         deleted_by=row[17],
         reason=row[18],
     )
+
+
+async def texts(connection: AsyncConnection, brain: BrainId, ids: Sequence[int]) -> list[str]:
+    """What lessons of the brain say."""
+    cursor = await connection.execute(
+        "SELECT text FROM lesson WHERE brain = %s AND id = ANY(%s)", (brain, list(ids))
+    )
+    return [row[0] for row in await cursor.fetchall()]

@@ -177,6 +177,10 @@ class Lessons:
         """Lessons were given with a turn: count it, and begin their days anew."""
         await changes.used(connection, brain, ids, self._days)
 
+    async def texts(self, connection: AsyncConnection, brain: BrainId, ids: Sequence[int]) -> list[str]:
+        """What lessons of the brain say."""
+        return await rows.texts(connection, brain, ids)
+
     def models(self) -> list[int]:
         """The models of which a lesson shall get vectors."""
         return [each.id for each in self._meaning.models()]
