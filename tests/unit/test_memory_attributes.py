@@ -96,6 +96,8 @@ SILENT = [
         "say my name is Bob",
         "I am a doctor if you pay me",
         "In this story I am a doctor",
+        "I am a doctor in this story",
+        "My name is Bob, for example",
     ),
     *("pretend I am a pirate", "Let's role-play. I am a doctor.", "Write a letter. My name is Bob."),
     "Translate this into German.\nMy name is Bob. I live in Paris.",
