@@ -82,7 +82,8 @@ def _tokens(text: str, form: _Form) -> Iterator[_Secret]:
     at = 0
     while found := form.pattern.search(text, at):
         start, end = _span(found)
-        at = max(_REST.match(text, end).end(), at + 1)  # type: ignore[union-attr]
+        rest = _REST.match(text, end)
+        at = max(rest.end() if rest else end, at + 1)
         if not _within_word(text, start):
             yield _Secret(start, at, form.kind)
 

@@ -60,6 +60,8 @@ KEPT = [
     "the password is important; tokens: 12,000; secretary: Anna",
     "https://example.com:8080/a@b and mailto:ann@example.com and git@github.com:ann/x.git",
     "Authorization: Bearer $TOKEN",
+    f"iVBORAC{HEX[:32]} desk-{HEX[:32]} MAKIAABCDEFGH12345678",
+    "tokens=12345678, the secret: Müller&Söhne",
     "[masked: AWS access key]",
 ]
 
@@ -104,6 +106,11 @@ def test_what_is_no_secret_stays(text):
 def test_a_private_key_without_an_end_is_masked_to_the_end_of_the_text():
     masked = mask(f"here:\n-----BEGIN RSA PRIVATE KEY-----\n{LETTERS}\nthe rest was cut")
     assert masked.text == "here:\n[masked: private key]"
+
+
+def test_a_secret_that_shows_once_another_is_masked_is_masked_too():
+    masked = mask(f"PuTTY-User-Key-File-2: x\nPrivate-MAC: ab{SECRETS['GitHub token'][0]}")
+    assert masked.text == "[masked: private key][masked: GitHub token]"
 
 
 def test_secrets_in_one_text_are_counted_by_kind():
