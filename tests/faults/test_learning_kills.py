@@ -35,6 +35,10 @@ _WHOLE = {
     "a cluster has the packets it counts": """
         SELECT id FROM cluster WHERE packets <> (SELECT count(*) FROM cluster_packet AS member
             WHERE member.brain = cluster.brain AND member.cluster = cluster.id)""",
+    "a run has the clusters and packets it counts": """
+        SELECT id FROM synthesis_run AS run
+        WHERE clusters <> (SELECT count(*) FROM cluster WHERE cluster.run = run.id)
+            OR packets_scanned <> (SELECT count(*) FROM packet WHERE packet.run = run.id)""",
     "a packet is in one cluster": "SELECT packet FROM cluster_packet GROUP BY packet HAVING count(*) > 1",
     "a correction that was seen is in a cluster": """
         SELECT id FROM packet WHERE kind = 'correction' AND run IS NOT NULL

@@ -13,13 +13,15 @@ import pytest
 from engine.errors import CoreUnknown, LessonError
 from engine.memory import lesson_changes
 from engine.memory.brains import entered, entered_by_id
-from engine.memory.lesson_changes import LONGEST_LESSON, LONGEST_REASON
+from engine.memory.learning import learn
+from engine.memory.lesson_changes import LONGEST_LESSON, LONGEST_REASON, Doing
 from engine.memory.lesson_rows import ALWAYS, EXPIRING_DAYS
 from engine.memory.model import BrainKey, ClusterState, LessonFilter, LessonState
 from tests.hostile import PAYLOADS, STEERS
 from tests.learning import ALICE, BOB, HOME, NO_TABS, TABS, TABS_AGAIN, mind_over
 
 if TYPE_CHECKING:
+    from engine.memory.learning import Rule
     from engine.memory.model import GivenLesson, Lesson
     from tests.learning import Mind
 
@@ -79,10 +81,12 @@ async def test_a_deleted_lesson_does_not_come_back_in_other_words(mind: Mind, wo
 async def test_a_tombstone_holds_though_its_vector_is_of_another_model(mind: Mind) -> None:
     lesson = (await mind.learnt(TABS)).lesson
     await mind.lessons.delete([lesson], actor=HUMAN)
+    await mind.said("Indent code with tabs.", "Tabs for indenting code!")
+    await mind.synthesis.run(HOME, actor=HUMAN)
     await mind.rows("UPDATE lesson_embedding SET state = 'pending', vector = NULL", key=HOME)
-    brain = (await one(mind, lesson)).brain
-    await mind.lessons.see_all(brain)
-    assert (await mind.learnt(TABS_AGAIN)).state is ClusterState.TOMBSTONED
+    (cluster,) = await mind.synthesis.waiting()
+    outcome = await mind.synthesis.distil(cluster.id, TABS_AGAIN, actor=HUMAN)
+    assert (outcome.state, outcome.lesson) == (ClusterState.TOMBSTONED, lesson)
 
 
 async def test_a_vector_of_an_older_wording_is_not_kept(mind: Mind) -> None:
@@ -104,14 +108,18 @@ async def test_an_expired_lesson_is_revived_by_being_learned_again(mind: Mind) -
 
 
 async def test_two_that_learn_the_same_at_once_make_one_lesson(mind: Mind) -> None:
-    await mind.said("hello")
-    states = await asyncio.gather(*(mind.learnt(words) for words in (TABS, TABS_AGAIN, TABS, TABS_AGAIN)))
-    assert sorted(learnt.state for learnt in states) == [
-        "created",
-        "strengthened",
-        "strengthened",
-        "strengthened",
-    ]
+    await mind.said(TABS)
+    rules = [await mind.rule(words) for words in (TABS, TABS_AGAIN, TABS, TABS_AGAIN)]
+    begun = asyncio.Barrier(len(rules))
+
+    async def learn_at_once(rule: Rule) -> ClusterState:
+        async with entered(mind.database, HOME) as (connection, brain):
+            await begun.wait()
+            doing = Doing("tests", mind.settings.lesson_days)
+            return (await learn(connection, brain, rule, doing, mind.lessons.models())).state
+
+    states = await asyncio.gather(*map(learn_at_once, rules))
+    assert sorted(states) == ["created", "strengthened", "strengthened", "strengthened"]
     (lesson,) = await mind.all()
     assert lesson.reinforced == 4
 

@@ -9,8 +9,12 @@ import pytest
 
 from engine.errors import CoreUnknown, LessonError, TurnGone
 from engine.memory import batches, distilling
+from engine.memory import lesson_changes as changes
+from engine.memory import synthesis_rows as rows
+from engine.memory.brains import entered
 from engine.memory.model import BrainKey, ClusterState, Kind, LessonState
 from tests.learning import ALICE, BOB, CHATTER, HOME, PNPM, TABS, TABS_AGAIN, TESTS
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from engine.memory.model import SynthesisBatch
@@ -224,16 +228,18 @@ async def test_a_batch_that_nobody_recorded_is_told(mind: Mind) -> None:
 
 
 async def test_a_person_and_a_caller_at_the_same_batch_do_not_lock_up(mind: Mind) -> None:
-    for round_ in range(4):
-        await mind.said(f"No, {round_} owls sat there.", kind=Kind.CORRECTION)
-        await mind.said(f"Never {round_} mice in the barn!", kind=Kind.CORRECTION)
-        batch, token = await prepared(mind)
-        ids = [each.id for each in batch.clusters]
-        await asyncio.gather(
-            mind.synthesis.record(
-                HOME, token, [(each, f"Count {each} owls.") for each in ids[::-1]], actor=HTTP
-            ),
-            *(mind.synthesis.distil(each, None, actor="human") for each in ids),
-            return_exceptions=True,
-        )
-        assert await mind.synthesis.waiting() == []
+    await mind.said(*PNPM)
+    batch, token = await prepared(mind)
+    (run,) = await mind.synthesis.runs()
+    async with entered(mind.database, HOME) as (connection, brain):
+        await changes.lock(connection, brain)  # as a person's distilling does, before it counts to the run
+        given = [(batch.clusters[0].id, RULE)]
+        recording = asyncio.create_task(mind.synthesis.record(HOME, token, given, actor=HTTP))
+        await eventually(lambda: _someone_waits(mind))
+        await rows.tally(connection, brain, run.id, "nothing")
+    (outcome,), done = await recording
+    assert (outcome.state, done.created, done.nothing) == (ClusterState.CREATED, 1, 1)
+
+
+async def _someone_waits(mind: Mind) -> bool:
+    return bool(await mind.rows("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
