@@ -119,8 +119,8 @@ def rank(question: Question, pool: Pool, parameters: Parameters | None = None) -
     if not relevant.any():
         return []
     relevance = _relevance(question, pool, beside, told, weights)
-    scale = _strength(question, pool, told) / (float(relevance[relevant].max()) or 1.0)
-    similarity = np.minimum(relevance * scale, 1.0)
+    best = float(relevance[relevant].max()) or 1.0
+    similarity = relevance / best * _strength(question, pool, told)
     score = similarity * pool.confidence
     places = np.flatnonzero(relevant & (score > 0))
     order = places[np.lexsort((pool.ids[places], -score[places]))]

@@ -167,6 +167,8 @@ def test_the_best_is_as_near_as_the_nearest_or_tells_as_much() -> None:
     assert near[0].distance == pytest.approx(0.4)
     (identifier,) = rank(asked("a"), pool(Turn("a", near=-0.1)))
     assert identifier.similarity == pytest.approx(1)
+    half_read = rank(asked("a b", reads=0.5), pool(Turn("c a", near=0.9), Turn("c b", near=0.1)))
+    assert half_read[0].similarity == pytest.approx(0.5)
     (unseen,) = rank(asked("a"), pool(Turn("a")))
     assert (unseen.similarity, unseen.distance) == (pytest.approx(1), None)
 
@@ -204,6 +206,13 @@ def test_of_many_turns_one_must_be_nearer_for_anything_to_be_known() -> None:
     assert found(rank(asked("a b"), pool(replace(many[0], text="a b"), *many[1:]))) == [1]
 
 
+def test_nearer_is_meant_as_the_model_puts_texts_near() -> None:
+    others = [Turn("c", channel=2, near=0.6)] * 500
+    close = asked("a", limit=0.3, unrelated=0.3)
+    assert rank(close, pool(Turn("c", near=0.78), *others)) == []
+    assert found(rank(close, pool(Turn("c", near=0.88), *others))) == [1]
+
+
 def test_beyond_a_thousand_turns_no_more_is_asked() -> None:
     weights = Parameters()
     wanted = weights.known + weights.known_growth * math.log(1_000)
@@ -227,6 +236,9 @@ def test_nothing_is_found_in_nothing_and_by_nothing(reads: float) -> None:
 
 def test_a_question_without_words_is_answered_by_meaning() -> None:
     assert found(rank(asked(""), pool(Turn("c", near=0.5), Turn("c", channel=2, near=0.1)))) == [1]
+    # Then length is not weighed against a fraction of meaning.
+    known = pool(Turn("c", near=0.9), Turn("c c c c c c", channel=2, near=0.5))
+    assert found(rank(asked("", reads=0.2), known)) == [1, 2]
 
 
 nearness = st.one_of(st.none(), st.floats(-1, 1, width=32))
