@@ -13,6 +13,7 @@ from engine.memory.corrections import is_correction
 from engine.memory.echo import is_echo
 from engine.memory.model import CONFIDENCE, LONGEST_TURN, Kind, Recorded
 from engine.memory.secrets import mask
+from engine.models.embedding.courtesy import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -101,7 +102,21 @@ async def keep(
     turns: Sequence[Turn],
     models: Sequence[int],
 ) -> list[Recorded]:
-    """Keep turns in a channel, in their order, each to get its vector of each of `models`."""
+    """Keep turns in a channel, in their order, each to get its vector of each of `models`.
+
+    Vectors that nobody waits for are made between turns, not beside them.
+    """
+    with QUESTIONS.asked():
+        return await _keep(connection, brain, channel, turns, models)
+
+
+async def _keep(
+    connection: AsyncConnection,
+    brain: BrainId,
+    channel: int,
+    turns: Sequence[Turn],
+    models: Sequence[int],
+) -> list[Recorded]:
     await connection.execute(_ONE_AT_A_TIME, (str(brain),))
     known = await known_attributes(connection, brain)
     size = sum(len(turn.said.text) + (len(turn.answered.text) if turn.answered else 0) for turn in turns)
