@@ -55,6 +55,7 @@ class Purpose(StrEnum):
 
     ASK = "ask"
     WRITE = "write"
+    DISTIL = "distil"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,13 @@ class Language:
     def provider(self) -> str:
         """The provider's name; empty when none is set."""
         return self._settings.llm_provider or ""
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs in the house, where it is taken for a small one."""
+        settings = self._settings
+        elsewhere = {"openai": settings.openai_base_url, "grok": settings.xai_base_url}
+        return settings.llm_provider == "ollama" or bool(elsewhere.get(settings.llm_provider or ""))
 
     @property
     def model(self) -> str:

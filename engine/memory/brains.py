@@ -79,7 +79,7 @@ async def entered(
 async def entered_by_id(database: Database, brain: BrainId) -> AsyncIterator[AsyncConnection]:
     """One transaction inside a brain that a row named: the console's and the background's way."""
     async with database.transaction() as connection:
-        await connection.execute(_ENTER_BY_ID, (str(int(brain)),))
+        await go_into(connection, brain)
         yield connection
 
 
@@ -87,8 +87,18 @@ async def entered_by_id(database: Database, brain: BrainId) -> AsyncIterator[Asy
 async def everything(database: Database) -> AsyncIterator[AsyncConnection]:
     """One transaction of the person who owns all brains: it reads every one of them and writes to none."""
     async with database.transaction() as connection:
-        await connection.execute(_EVERYTHING)
+        await look_everywhere(connection)
         yield connection
+
+
+async def go_into(connection: AsyncConnection, brain: BrainId) -> None:
+    """From here on the transaction is inside this brain: the console changes rows of several in one."""
+    await connection.execute(_ENTER_BY_ID, (str(int(brain)),))
+
+
+async def look_everywhere(connection: AsyncConnection) -> None:
+    """From here on the transaction reads all brains and writes to none."""
+    await connection.execute(_EVERYTHING)
 
 
 async def cores(database: Database, account: str = LOCAL) -> list[Core]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.memory.model import CONFIDENCE, Kind, PacketRow, SourceTurn
-from engine.text.tokens import terms
+from engine.memory.terms import turn_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from engine.brain.channels import NewEntry
 
+_ASKS = ("?", "\uff1f", "\u061f")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 # Ids are drawn first, so that the rows that point at each other go in one round trip.
@@ -29,7 +30,7 @@ _KEEP = """
             CASE WHEN response IS NOT NULL THEN nextval('entry_id_seq')::integer END AS response_id,
             nextval('packet_id_seq')::integer AS packet_id, new.*
         FROM json_to_recordset(%(rows)s::json) AS new (input json, response json, kind text, confidence real,
-            recalled boolean, length integer, terms json)
+            recalled boolean, length integer, asks boolean, terms json)
     ), said AS (
         SELECT input_id AS id, input AS entry FROM given
         UNION ALL SELECT response_id, response FROM given WHERE response IS NOT NULL
@@ -41,9 +42,9 @@ _KEEP = """
             at timestamptz, origin text, key text, recalled boolean, masked integer)
     ), packets AS (
         INSERT INTO packet (brain, id, channel, input, response, kind, confidence, recalled, length, speaker,
-            at)
+            asks, at)
         SELECT %(brain)s, packet_id, %(channel)s, input_id, response_id, kind, confidence, recalled, length,
-            input ->> 'speaker', (input ->> 'at')::timestamptz
+            input ->> 'speaker', asks, (input ->> 'at')::timestamptz
         FROM given
     ), postings AS (
         INSERT INTO packet_posting (brain, term, packet, tf)
@@ -109,7 +110,7 @@ def written(packets: Sequence[NewPacket]) -> str:
 
 def _row(packet: NewPacket) -> dict[str, Any]:
     text = packet_text(packet.input.text, packet.response.text if packet.response else "")
-    found = terms(text)
+    found = turn_terms(f"{packet.input.speaker} {text}")
     return {
         "input": _entry(packet.input),
         "response": _entry(packet.response) if packet.response else None,
@@ -117,6 +118,7 @@ def _row(packet: NewPacket) -> dict[str, Any]:
         "confidence": CONFIDENCE[packet.kind],
         "recalled": packet.recalled,
         "length": len(found),
+        "asks": text.rstrip().endswith(_ASKS),
         "terms": {term: min(count, 32_767) for term, count in Counter(found).items()},
     }
 

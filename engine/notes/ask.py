@@ -164,10 +164,7 @@ class Asking:
 
     def _budget(self) -> int:
         """Tokens of passages that the model is given."""
-        settings = self._settings
-        elsewhere = {"openai": settings.openai_base_url, "grok": settings.xai_base_url}
-        local = settings.llm_provider == "ollama" or elsewhere.get(settings.llm_provider or "")
-        return LOCAL_TOKENS if local else HOSTED_TOKENS
+        return LOCAL_TOKENS if self._language.local else HOSTED_TOKENS
 
     def _whole(self, answer: Answer, prompt: Prompt, fenced: Fenced, text: str, finish: Finish) -> Answer:
         """The answer with its marks resolved.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.notes import marks
-from engine.text.fencing import BYTES_A_TOKEN, blunted, size
+from engine.text.fencing import blunted, shortened, size
 from engine.text.safe import visible
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def fence(citations: Sequence[Citation], tokens: int, *, code: str | None = None
         if size(body) > room:
             if blocks:
                 break
-            body, cut = _shortened(body, room), True
+            body, cut = shortened(body, room), True
         left = room - size(body)
         blocks.append(f"{before}{body}{after}")
     return Fenced("\n\n".join(blocks), len(blocks), cut)
@@ -75,9 +75,3 @@ def _unmarked(text: str) -> str:
         parts += [text[at:start], f"\u27e6{text[start + 1 : end - 1]}\u27e7"]
         at = end
     return "".join([*parts, text[at:]])
-
-
-def _shortened(text: str, tokens: int) -> str:
-    room = max(tokens, 0) * BYTES_A_TOKEN
-    kept = text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
-    return f"{kept} …"

@@ -28,3 +28,10 @@ def blunted(text: str) -> str:
 def size(text: str) -> int:
     """About how many tokens a text is."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+
+
+def shortened(text: str, tokens: int) -> str:
+    """As much of the beginning of a text as so many tokens hold, with a sign that it goes on."""
+    room = max(tokens, 0) * BYTES_A_TOKEN
+    kept = text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
+    return f"{kept} …"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+import psutil
 import psycopg
 import pytest
 
@@ -86,10 +88,17 @@ async def test_a_server_killed_again_and_again_while_notes_are_indexed(
             async with aclosing(engine.database.feed.subscribe("job")) as changes:
                 for _ in range(chance.randrange(1, 4)):
                     await anext(changes)
+            dying = servers(data)
             first_process(data).kill()
+            # Its children answer for another moment.
+            await eventually(partial(_gone, dying), AGAIN_WITHIN)
             await eventually(lambda: _answers(vault), AGAIN_WITHIN)
         await settle(vault, AGAIN_WITHIN)
         assert await vault.failures() == {}, "the deaths of the server are nobody's fault"
+
+
+def _gone(processes: list[psutil.Process]) -> bool:
+    return not any(process.is_running() for process in processes)
 
 
 async def _answers(vault: Vault) -> bool:

@@ -127,6 +127,7 @@ CREATE TABLE packet (
     recalled boolean NOT NULL DEFAULT false,     -- its input was recalled text: never learned from
     length integer NOT NULL CHECK (length >= 0), -- terms
     speaker text NOT NULL DEFAULT '',            -- of its input
+    asks boolean NOT NULL DEFAULT false,         -- it ends with a question that nothing answers
     at timestamptz NOT NULL,                     -- when it was said
     recorded_at timestamptz NOT NULL DEFAULT now(),
     run integer,                                 -- the synthesis that has seen it
