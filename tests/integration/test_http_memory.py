@@ -196,7 +196,7 @@ async def test_a_lesson_is_listed_traced_worded_anew_and_thrown_out(door: Served
     edited = await door.send("PATCH", f"/lessons/{number}", {"text": "Answer in two lines."})
     assert (edited.status, edited.json["response_text"]) == (200, "Answer in two lines.")
     assert edited.json["sources"] == lesson["sources"]
-    given = (await door.post("/prepare", {"input": "What do owls eat?"})).json
+    given = (await door.post("/prepare", {"input": "Please answer in two lines."})).json
     assert given["lessons"] == ["Answer in two lines."]
     assert (await door.send("DELETE", f"/lessons/{number}")).json == {
         "ok": True, "id": number, "deleted": True,
@@ -212,6 +212,8 @@ async def test_a_lesson_that_is_not_there_is_404(door: Served) -> None:
         body = {"text": "x"} if method == "PATCH" else None
         assert (await door.send(method, f"/lessons/99{path}", body)).status == 404, method
     assert (await door.send("DELETE", "/lessons/L1")).status == 422
+    for text in ("", " \n", "x" * 2_001):
+        assert (await door.send("PATCH", "/lessons/99", {"text": text})).status == 422
 
 
 async def test_learning_now_counts_what_it_did_and_waits_its_turn(

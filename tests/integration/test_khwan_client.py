@@ -72,14 +72,14 @@ def test_the_whole_loop(api: Serving) -> None:
     (lesson,) = kw.lessons(limit=10)
     assert lesson["response_text"] == "Answer in one line."
     assert lesson["source_link"] == f"/lessons/{lesson['id']}/sources"
-    assert kw.prepare("What do owls eat?").lessons == ["Answer in one line."]
+    assert kw.prepare("Please answer in one line.").lessons == ["Answer in one line."]
 
     kw.edit_lesson(lesson["id"], "Answer in two lines.")
     assert [each["response_text"] for each in kw.lessons()] == ["Answer in two lines."]
-    assert kw.prepare("What do larks eat?").lessons == ["Answer in two lines."]
+    assert kw.prepare("Please answer in one line.").lessons == ["Answer in two lines."]
     kw.delete_lesson(lesson["id"])
     assert kw.lessons() == []
-    assert kw.prepare("What do herons eat?").lessons == []
+    assert kw.prepare("Please answer in one line.").lessons == []
     assert kw.synthesize(distill)["status"] == "skipped"
     assert kw.sync()["status"] == "skipped"
     assert kw.metrics()["packets"] == 1

@@ -153,7 +153,7 @@ class Lessons(BaseModel):
 class LessonText(BaseModel):
     """Another wording."""
 
-    text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON)]
+    text: Annotated[str, Field(min_length=1, max_length=LONGEST_LESSON, pattern=r"\S")]
 
 
 class LessonDeleted(BaseModel):
