@@ -16,7 +16,7 @@ from engine.errors import TurnError
 from engine.memory import attributes, constitutions, packets, turntokens
 from engine.memory.brains import entered
 from engine.memory.coherence import coherence, support
-from engine.memory.keeping import Said, Turn, contradicted, keep, known_attributes, sayable
+from engine.memory.keeping import Said, Turn, aside, contradicted, keep, known_attributes, sayable
 from engine.memory.messages import messages
 from engine.memory.model import (
     LONGEST_KEY,
@@ -207,18 +207,20 @@ class Gate:
         self, connection: AsyncConnection, brain: BrainId, sources: Sequence[int], lessons: Sequence[int]
     ) -> list[str]:
         """The texts that were recalled for a turn."""
-        rows = await packets.by_id(connection, brain, sources)
-        texts = [text for row in rows.values() for text in (row.input, row.response) if text]
-        return texts + await self._lessons.texts(connection, brain, lessons)
+        texts: list[str] = []
+        if sources:
+            rows = await packets.by_id(connection, brain, sources)
+            texts = [text for row in rows.values() for text in (row.input, row.response) if text]
+        return texts + (await self._lessons.texts(connection, brain, lessons) if lessons else [])
 
 
 async def said_as(text: str, what: str) -> Said:
-    """As `sayable`, in a thread.
+    """As `sayable`, in a thread where it is long.
 
     Raises:
         TurnError: it is nothing, or too long.
     """
-    return await asyncio.to_thread(sayable, text, what)
+    return await aside(len(text), sayable, text, what)
 
 
 def clamped(at: datetime | None) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from engine.brain.channels import NewEntry
 from engine.errors import TurnError
@@ -13,9 +13,10 @@ from engine.memory.corrections import is_correction
 from engine.memory.echo import is_echo
 from engine.memory.model import CONFIDENCE, LONGEST_TURN, Kind, Recorded
 from engine.memory.secrets import mask
+from engine.models.embedding.courtesy import QUESTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from psycopg import AsyncConnection
@@ -30,6 +31,12 @@ _LEARN = """
     FROM unnest(%s::text[], %s::text[], %s::integer[]) AS new (key, value, packet)
     ON CONFLICT (brain, key) DO UPDATE SET value = EXCLUDED.value, packet = EXCLUDED.packet
 """
+
+SMALL = 2_000
+"""Characters that are read in a millisecond."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Of two that keep turns of one brain at once, the second knows what the first found out of the user.
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('noctuary:attributes:' || %s, 0))"
@@ -95,11 +102,25 @@ async def keep(
     turns: Sequence[Turn],
     models: Sequence[int],
 ) -> list[Recorded]:
-    """Keep turns in a channel, in their order, each to get its vector of each of `models`."""
+    """Keep turns in a channel, in their order, each to get its vector of each of `models`.
+
+    Vectors that nobody waits for are made between turns, not beside them.
+    """
+    with QUESTIONS.asked():
+        return await _keep(connection, brain, channel, turns, models)
+
+
+async def _keep(
+    connection: AsyncConnection,
+    brain: BrainId,
+    channel: int,
+    turns: Sequence[Turn],
+    models: Sequence[int],
+) -> list[Recorded]:
     await connection.execute(_ONE_AT_A_TIME, (str(brain),))
     known = await known_attributes(connection, brain)
-    decided = await asyncio.to_thread(_decide, turns, known)
-    rows = await asyncio.to_thread(packets.written, decided.packets)
+    size = sum(len(turn.said.text) + (len(turn.answered.text) if turn.answered else 0) for turn in turns)
+    decided, rows = await aside(size, _written, turns, known)
     ids = await packets.keep(connection, brain, channel, rows, models)
     if decided.learned:
         values = [value for value, _ in decided.learned.values()]
@@ -116,6 +137,19 @@ async def keep(
         )
         for packet, made, contradiction in zip(ids, decided.packets, decided.contradictions, strict=True)
     ]
+
+
+def _written(turns: Sequence[Turn], known: dict[str, str]) -> tuple[_Decided, str]:
+    """What turns are, and the rows that keep them."""
+    decided = _decide(turns, known)
+    return decided, packets.written(decided.packets)
+
+
+async def aside(size: int, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Do work on so many characters: in a thread, unless it is done sooner than a thread would begin."""
+    if size <= SMALL:
+        return work(*arguments, **named)
+    return await asyncio.to_thread(work, *arguments, **named)
 
 
 def _decide(turns: Sequence[Turn], known: dict[str, str]) -> _Decided:

@@ -161,6 +161,7 @@ def _question(
         named=frozenset(named) if len(named) == 1 else frozenset(),
         reads=meant.reads if meant is not None else 0.0,
         limit=meant.model.embedder.default_distance if meant is not None else 0.0,
+        unrelated=meant.model.embedder.unrelated_distance if meant is not None else 1.0,
     )
 
 

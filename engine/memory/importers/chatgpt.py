@@ -7,6 +7,7 @@ what was said in the end. The newest conversation comes first, so all that is sa
 from __future__ import annotations
 
 import zipfile
+import zlib
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any
@@ -14,12 +15,18 @@ from typing import IO, TYPE_CHECKING, Any
 from engine.errors import SourceError
 from engine.memory.importers.lines import moment, table, text_of
 from engine.memory.importers.model import ImportedTurn, Skip
+from engine.text.safe import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 NAME = "conversations.json"
+DEEPEST = 64
+"""Levels of an export that are read: a parser keeps something of each."""
+
+_OPENS = frozenset({"start_map", "start_array"})
+_CLOSES = frozenset({"end_map", "end_array"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -32,17 +39,45 @@ def read(path: Path) -> Iterator[ImportedTurn | Skip]:
     """See `Reader`. The oldest conversation comes first."""
     import ijson
 
-    found: list[tuple[datetime, list[ImportedTurn | Skip]]] = []
     try:
         with _opened(path) as file:
-            for number, conversation in enumerate(ijson.items(file, "item", use_float=True)):
-                found.append(_conversation(f"{path.name}:{number + 1}", conversation))
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        raise SourceError(
-            f"{path} is not ChatGPT's {NAME}: {error}.", remedy="Export the data again, and unpack the zip."
-        ) from error
+            found = list(_conversations(path, file))
+    # RuntimeError is what an encrypted archive raises.
+    except (ijson.JSONError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+        why = (str(error).splitlines() or [""])[0].rstrip(".")
+        raise _other(path, f": {visible(why)[:120]}") from error
     for _, turns in sorted(found, key=lambda each: each[0]):
         yield from turns
+
+
+def _conversations(path: Path, file: IO[bytes]) -> Iterator[tuple[datetime, list[ImportedTurn | Skip]]]:
+    """The conversations in the file's order, one held at a time.
+
+    Raises:
+        SourceError: it is no array, or nests deeper than any export does.
+    """
+    import ijson
+    from ijson.common import ObjectBuilder
+
+    builder, depth, number = ObjectBuilder(), 0, 0
+    for event, value in ijson.basic_parse(file, use_float=True):
+        if depth == 0 and event != "start_array":
+            raise _other(path, ": it is no list of conversations")
+        depth += (event in _OPENS) - (event in _CLOSES)
+        if depth > DEEPEST:
+            raise _other(path, f": it nests deeper than {DEEPEST} levels")
+        if depth > 1 or (depth == 1 and event in _CLOSES):
+            builder.event(event, value)
+        if depth == 1 and event != "start_array":
+            number += 1
+            yield _conversation(f"{path.name}:{number}", getattr(builder, "value", None))
+            builder = ObjectBuilder()
+
+
+def _other(path: Path, why: str) -> SourceError:
+    return SourceError(
+        f"{path} is not ChatGPT's {NAME}{why}.", remedy="Export the data again, and unpack the zip."
+    )
 
 
 @contextmanager
