@@ -69,9 +69,20 @@ def conflict(known: Mapping[str, str], text: str) -> Contradiction | None:
     return None
 
 
+def to_first_person(text: str) -> str:
+    """An answer as the user would say it of himself: `your name is Bob` as `my name is Bob`, and what the
+    answer says of itself as said of another. For `conflict`, which reads what a user says.
+    """
+    return phrasing.addressed().sub(_turned, text[: ownwords.MOST_READ])
+
+
 def same_value(one: str, other: str) -> bool:
     """Whether two values are the same but for case, accents, spaces, punctuation, articles and titles."""
     return _folded(one) == _folded(other)
+
+
+def _turned(found: re.Match[str]) -> str:
+    return phrasing.turned()[found[0].lower().replace("\u2019", "'")]
 
 
 def _statements(text: str, start: int, end: int) -> Iterator[Attribute]:

@@ -46,11 +46,13 @@ RULE_TOKENS = 300
 TRIES = 2
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-_FENCE = re.compile(r"^\s*(```|~~~)[^\n]*\n(.*?)(?:\n\s*\1\s*)?$", re.DOTALL)
-_LABEL = re.compile(r"^(?:the\s+)?(?:standing\s+)?(?:rule|lesson|regel|answer)\s*[:\uff1a]\s*", re.IGNORECASE)
+_FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*")
+_LABEL = re.compile(
+    r"^[*_]*(?:the\s+)?(?:standing\s+)?(?:rule|lesson|regel|answer)[*_]*\s*[:\uff1a][*_]*\s*", re.IGNORECASE
+)
 _BULLET = re.compile(r"^(?:[-*\u2022]|1[.)])\s+")
 _QUOTES = ('""', "''", "``", "**", "__", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb", "\u2018\u2019")
-_NONE = re.compile(r"none[.!]?|NONE\b\s*[-.,:;(\u2013\u2014].*", re.DOTALL)
+_NONE = re.compile(r"(?i:none)[.!]?|NONE\b\s*[-.,:;(\u2013\u2014].*")
 _REFUSAL = re.compile(
     r"(?:i['\u2019]?m sorry|sorry,|i (?:cannot|can['\u2019]?t|am unable|am not able)|as an ai\b"
     r"|i apologi[sz]e)",
@@ -135,16 +137,14 @@ def read(text: str) -> str | None:
     Raises:
         Unusable: it is neither.
     """
-    bare = _unwrapped(_THINKING.sub("", text))
-    if _NONE.fullmatch(bare) or bare.casefold().rstrip(".!") == "none":
-        return None
-    lines = [line for line in bare.splitlines() if line.strip()]
-    if len(lines) == 2 and lines[0].rstrip().endswith((":", "\uff1a")):
-        lines = [_unwrapped(lines[1])]
-        if lines[0].casefold().rstrip(".!") == "none":
-            return None
+    lines = [line for line in _THINKING.sub("", text).splitlines() if not _FENCE.fullmatch(line)]
+    lines = [bare for line in lines if (bare := _unwrapped(line))]
+    if len(lines) == 2 and lines[0].endswith((":", "\uff1a")):
+        del lines[0]
     if not lines:
         raise Unusable("it is empty.")
+    if _NONE.fullmatch(lines[0]):
+        return None
     if len(lines) > 1:
         raise Unusable(f"it has {len(lines)} lines.")
     rule = lines[0]
@@ -163,20 +163,16 @@ def _read(said: Completion) -> str | None:
     return read(said.text)
 
 
-def _unwrapped(text: str) -> str:
-    """The text without what surrounds a rule: a code fence, a bullet, a label, quotes, emphasis."""
+def _unwrapped(line: str) -> str:
+    """The line without what surrounds a rule: a bullet, a label, quotes, emphasis."""
     before = None
-    while text != before:
-        before = text
-        text = text.strip()
-        if fenced := _FENCE.match(text):
-            text = fenced[2].strip()
-        text = _LABEL.sub("", _BULLET.sub("", text) if "\n" not in text else text)
+    while line != before:
+        before = line
+        line = _LABEL.sub("", _BULLET.sub("", line.strip()))
         for pair in _QUOTES:
-            half = len(pair) // 2
-            if len(text) > 2 and text.startswith(pair[:half]) and text.endswith(pair[half:]):
-                text = _peeled(text, pair)
-    return text
+            if len(line) > 2 and line[0] == pair[0] and line[-1] == pair[1]:
+                line = _peeled(line, pair)
+    return line
 
 
 def _peeled(text: str, pair: str) -> str:

@@ -40,9 +40,11 @@ has to do with, or it would be renewed by turns that never needed it."""
 
 _VISITED = f"(SELECT visit.at FROM visit WHERE pane = '{PANE}')"
 
-_NEW = f"""({_VISITED} IS NULL OR EXISTS (SELECT FROM memory_audit AS heard
+_HEARD = f"""FROM memory_audit AS heard
     WHERE heard.brain = lesson.brain AND heard.lesson = lesson.id
-        AND heard.action IN ('create', 'strengthen') AND heard.at > {_VISITED}))"""
+        AND heard.action IN ('create', 'strengthen') AND heard.at > coalesce({_VISITED}, '-infinity')"""
+
+_NEW = f"({_VISITED} IS NULL OR EXISTS (SELECT {_HEARD}))"
 
 _STATE = """CASE WHEN lesson.deleted_at IS NOT NULL THEN 'deleted'
     WHEN lesson.pinned OR lesson.expires_at > now() THEN 'living' ELSE 'expired' END"""
@@ -93,7 +95,8 @@ _COUNTS = f"""
         count(*) FILTER (WHERE {_STATE} = 'living' AND NOT pinned
             AND expires_at < now() + make_interval(days => %(days)s)),
         count(*) FILTER (WHERE {_STATE} = 'deleted'),
-        min(created_at) FILTER (WHERE {_STATE} = 'living' AND {_NEW}),
+        min(coalesce((SELECT min(heard.at) {_HEARD}), created_at))
+            FILTER (WHERE {_STATE} = 'living' AND {_NEW}),
         min(expires_at) FILTER (WHERE {_STATE} = 'living' AND NOT pinned)
     FROM lesson
 """

@@ -9,6 +9,7 @@ Each file has regular expressions and lists of words:
   what follows is the user's own, and `others` that it is not.
 - `play` invites to play a part, `supposed` makes of a sentence a supposition, `taken_back` undoes what stands
   before it. `untold` are articles and titles, `particles` stand between the parts of a name.
+- `turned` has what is said to the user, and how he would say it of himself.
 - A turn that begins with a refusal corrects, unless `answers` follow it: `no, thanks`. So does one that
   begins with `corrects_first`, and one that has a sentence that begins with `corrects_anywhere`.
 """
@@ -22,6 +23,8 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from engine.text.words import is_unsegmented
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,6 +128,22 @@ def everywhere(key: str) -> re.Pattern[str]:
 def words(key: str) -> frozenset[str]:
     """The words of a list of all languages at once: `untold`, `particles`."""
     return frozenset(word for code in CODES for word in _raw(code)[key].split())
+
+
+@cache
+def turned() -> Mapping[str, str]:
+    """What is said to somebody, in small letters, as he would say it himself; and the other way round."""
+    said = {theirs.lower(): own for code in CODES for theirs, own in _raw(code)["turned"].items()}
+    return {own.lower(): theirs for theirs, own in said.items()} | said
+
+
+@cache
+def addressed() -> re.Pattern[str]:
+    """Every key of `turned`, where it is a word for itself or of a script without spaces."""
+    keys = sorted(turned(), key=len, reverse=True)
+    spaced = "|".join(_words(key.replace(" ", "_")) for key in keys if not is_unsegmented(key[0]))
+    dense = "|".join(map(re.escape, (key for key in keys if is_unsegmented(key[0]))))
+    return re.compile(rf"(?<!\w)(?:{spaced})(?!\w)|{dense}", re.IGNORECASE)
 
 
 @cache

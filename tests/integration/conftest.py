@@ -22,6 +22,7 @@ from tests.integration.line import NOTES, Line
 from tests.integration.shell import ROOT, Shell
 from tests.integration.vault import AttentiveEmbedder, Vault
 from tests.integration.watching import watched
+from tests.learning import mind_over
 from tests.scripted_ollama import ScriptedOllama, in_thread
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Server
     from tests.integration.watching import Watched
+    from tests.learning import Mind
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +60,13 @@ async def vault(
     root.mkdir()
     yield Vault(database, notes, settings, await notes.add_folder(root))
     await services.stop()
+
+
+@pytest.fixture
+async def mind(database: Database, settings: Settings, embedder: AttentiveEmbedder) -> AsyncIterator[Mind]:
+    """What learns, over a fresh database and without a language model."""
+    async with mind_over(database, settings, embedder) as held:
+        yield held
 
 
 @pytest.fixture

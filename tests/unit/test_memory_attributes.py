@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.memory.attributes import attributes, conflict, same_value
+from engine.memory.attributes import attributes, conflict, same_value, to_first_person
 from engine.memory.ownwords import MOST_READ
 from tests.hostile import PAYLOADS
 
@@ -96,6 +96,8 @@ SILENT = [
         "say my name is Bob",
         "I am a doctor if you pay me",
         "In this story I am a doctor",
+        "I am a doctor in this story",
+        "My name is Bob, for example",
     ),
     *("pretend I am a pirate", "Let's role-play. I am a doctor.", "Write a letter. My name is Bob."),
     "Translate this into German.\nMy name is Bob. I live in Paris.",
@@ -207,6 +209,47 @@ def test_what_agrees_or_is_not_known_is_no_contradiction(known, text):
 )
 def test_what_differs_is_a_contradiction(known, text):
     assert conflict(known, text) is not None
+
+
+ANSWERS = {
+    "Your name is Bob.": {"name": "Bob"},
+    "Yes, you’re a nurse at Google.": {"role": "nurse", "employer": "Google"},
+    "You live in Paris": {"home": "Paris"},
+    "Du heißt Bob und du bist Lehrer": {"name": "Bob", "role": "Lehrer"},
+    "Te llamas Bob": {"name": "Bob"},
+    "Vous êtes médecin": {"role": "médecin"},
+    "Você se chama Bob": {"name": "Bob"},
+    "Ti chiami Bob": {"name": "Bob"},
+    "Je heet Bob": {"name": "Bob"},
+    "Тебя зовут Боб": {"name": "Боб"},
+    "你叫李明": {"name": "李明"},
+    "あなたの名前は田中です": {"name": "田中"},
+    "اسمك أحمد": {"name": "أحمد"},
+    "आपका नाम राहुल है": {"name": "राहुल"},
+}
+
+
+@pytest.mark.parametrize(("answer", "told"), ANSWERS.items())
+def test_what_an_answer_tells_the_user_of_himself_is_found(answer, told):
+    assert {each.key: each.value for each in attributes(to_first_person(answer))} == told
+    assert attributes(answer) == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("My name is Claude", "I am a software engineer", "I'm a nurse", "I live in Paris", "Ich heiße Bob"),
+        *("我叫李明", "Me llamo Bob", "Je m'appelle Bob", "Is your name Bob?", "If your name were Bob", ""),
+        *(
+            "your friend's name is Bob",
+            "Your name is not Bob",
+            "Your name is important",
+            "> Your name is Bob",
+        ),
+    ],
+)
+def test_what_an_answer_tells_of_itself_or_others_is_none_of_the_users(answer):
+    assert attributes(to_first_person(answer)) == ()
 
 
 @pytest.mark.parametrize(
