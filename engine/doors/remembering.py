@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 NOT_KNOWN = "Nothing is known of that here."
 
+MOST_RULES = 1_000
+"""Rules that are recorded at once."""
+
 _LESSON = re.compile(r"[Ll]?([1-9]\d{0,9})")
 _MOST = 2**31 - 1
 
@@ -36,6 +39,24 @@ def lesson_id(reference: str) -> int | None:
     """The number of a lesson called L12 or 12; None where it is no such name."""
     found = _LESSON.fullmatch(reference.strip())
     return int(found[1]) if found and int(found[1]) <= _MOST else None
+
+
+def rules(value: object) -> list[tuple[int, str | None]]:
+    """What was distilled: a list of objects with `cluster_id` and `text`, which may be null.
+
+    Raises:
+        ValueError: it is something else; the sentence says what is wrong.
+    """
+    if not isinstance(value, list) or len(value) > MOST_RULES:
+        raise ValueError(f"has to be a list of at most {MOST_RULES:,} rules")
+    return [_distilled(each) for each in value]
+
+
+def _distilled(value: object) -> tuple[int, str | None]:
+    cluster, text = (value.get("cluster_id"), value.get("text")) if isinstance(value, dict) else (None, None)
+    if isinstance(cluster, bool) or not isinstance(cluster, int) or not isinstance(text, str | None):
+        raise ValueError("has to be a list of objects with `cluster_id`, a number, and `text`")  # noqa: TRY004
+    return cluster, text
 
 
 def rule(lesson: GivenLesson) -> str:

@@ -297,7 +297,7 @@ async def test_a_database_that_is_not_there_is_told_at_each_call_and_awaited(
 ) -> None:
     more = {"NOCTUARY_DATABASE_URL": "postgresql://u:hunter2@127.0.0.1:9/none"}
     async with client(shell, complains="search failed: ", **more) as opened:
-        assert len((await opened.list_tools()).tools) == 2
+        assert len((await opened.list_tools()).tools) == 13
         for _ in range(2):
             told = await refusal(opened, "search", {"query": "heron"})
             assert "127.0.0.1" in told

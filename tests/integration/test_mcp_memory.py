@@ -175,8 +175,8 @@ async def test_what_cannot_be_done_is_told_in_a_sentence(shell: Shell) -> None:
             ("lesson_delete", {}), ("lesson_delete", {"lesson": "all"}), ("lesson_delete", {"lesson": 0}),
             ("lesson_delete", {"lesson": 2**40}),
         ],
-        "'lessons' has to be a list": [("synthesize_record", {"synthesis_token": "x", "lessons": "all"})],
-        "Each of 'lessons' has to be an object": [
+        "'lessons' has to be a list of at most 1,000 rules.": [("synthesize_record", {"synthesis_token": "x", "lessons": "all"})],
+        "'lessons' has to be a list of objects": [
             ("synthesize_record", {"synthesis_token": "x", "lessons": [each]})
             for each in ("x", {}, {"cluster_id": "1", "text": "x"}, {"cluster_id": 1, "text": 7})
         ],

@@ -58,18 +58,10 @@ def _lesson(name: str, value: object) -> int:
 
 
 def _rules(name: str, value: object) -> list[tuple[int, str | None]]:
-    """What was distilled, cluster by cluster."""
-    if not isinstance(value, list) or len(value) > MOST_ROWS:
-        raise QueryError(f"{name!r} has to be a list of at most {MOST_ROWS} lessons.")
-    return [_rule(name, each) for each in value]
-
-
-def _rule(name: str, value: object) -> tuple[int, str | None]:
-    cluster = value.get("cluster_id") if isinstance(value, dict) else None
-    rule = value.get("text") if isinstance(value, dict) else None
-    if isinstance(cluster, bool) or not isinstance(cluster, int) or not isinstance(rule, str | None):
-        raise QueryError(f"Each of {name!r} has to be an object with `cluster_id` and `text`.")
-    return cluster, rule
+    try:
+        return remembering.rules(value)
+    except ValueError as error:
+        raise QueryError(f"{name!r} {error}.") from error
 
 
 LESSON = Parameter(
@@ -85,7 +77,7 @@ RULES = Parameter(
     "For each cluster one imperative sentence; null where it holds nothing that lasts.",
     {
         "type": "array",
-        "maxItems": MOST_ROWS,
+        "maxItems": remembering.MOST_RULES,
         "items": {
             "type": "object",
             "properties": {"cluster_id": {"type": "integer"}, "text": {"type": ["string", "null"]}},
