@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.database import Change, Database
     from engine.inbox import Inbox
     from engine.language import Language
+    from engine.memory import Memory
     from engine.models.embedding.base import Embedder
     from engine.notes import Notes
     from engine.notes.evaluation import Evaluation
@@ -43,6 +44,7 @@ _PARTS = (
     "engine.notes.worker",
     "engine.notes.writer",
     "engine.inbox",
+    "engine.memory",
     "watchfiles",
 )
 """Imported in a thread while the database opens: half a second that no screen shall wait for."""
@@ -66,6 +68,7 @@ class Engine:
     ) -> None:
         from engine.inbox import Inbox
         from engine.language import Language
+        from engine.memory import Memory
         from engine.notes import Notes
         from engine.notes.ask import Asking
         from engine.notes.evaluation import Evaluation
@@ -83,8 +86,9 @@ class Engine:
         self.traces: Traces = Traces(database, database.application, keep=settings.traces)
         self.notes.on_search = self.traces.searched
         self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
-        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.language: Language = Language(database, settings)
+        self.memory: Memory = Memory(database, settings, self.notes.embedders, self.language)
+        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
         self.writer: Writer = Writer(database, self.notes, self.language)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)
@@ -146,6 +150,8 @@ class Engine:
         self.keep("reconnections", self._follow_reconnections)
         errors = await self.add_folders(self.settings.corpus_path)
         await self.notes.start(watch=watch, work=work, embed=embed)
+        if embed:
+            self.memory.start(self._services)
         return errors
 
     async def _follow_reconnections(self) -> None:
