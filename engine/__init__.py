@@ -88,7 +88,7 @@ class Engine:
         self.evaluation: Evaluation = Evaluation(database, settings, self.notes)
         self.language: Language = Language(database, settings)
         self.memory: Memory = Memory(database, settings, self.notes.embedders, self.language)
-        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation)
+        self.inbox: Inbox = Inbox(database, self.notes, self.evaluation, self.memory.lessons)
         self.writer: Writer = Writer(database, self.notes, self.language)
         self.files: Files = Files(database, self.notes)
         self.requests: IndexRequests = IndexRequests(database, self.notes)

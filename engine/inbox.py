@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.database import Database
+    from engine.memory.lessons import Lessons
     from engine.notes import Notes
     from engine.notes.evaluation import Evaluation
 
@@ -31,10 +32,17 @@ class InboxItem:
 class Inbox:
     """What needs a person, gathered from all parts of the engine."""
 
-    def __init__(self, database: Database, notes: Notes, evaluation: Evaluation | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        notes: Notes,
+        evaluation: Evaluation | None = None,
+        lessons: Lessons | None = None,
+    ) -> None:
         self._database = database
         self._notes = notes
         self._evaluation = evaluation
+        self._lessons = lessons
 
     async def items(self) -> list[InboxItem]:
         """What waits, the most first; nothing that waits means an empty list."""
@@ -48,6 +56,7 @@ class Inbox:
             *self._faults(),
             *self._drift(),
             *await self._eval(),
+            *await self._learned(),
         ]
         return sorted((item for item in found if item.count), key=lambda item: -item.count)
 
@@ -80,6 +89,25 @@ class Inbox:
                 "eval",
             )
             for run in runs
+        ]
+
+    async def _learned(self) -> list[InboxItem]:
+        """What was learned and not seen yet, what goes, and what waits for a distiller."""
+        if self._lessons is None:
+            return []
+        counts = await self._lessons.counts()
+        return [
+            InboxItem(
+                "new_lessons", "Lessons since your last visit", counts.new, counts.oldest_new, "lessons"
+            ),
+            InboxItem("expiring_lessons", "Lessons that go this week", counts.expiring, None, "lessons"),
+            InboxItem(
+                "waiting_clusters",
+                "Clusters of turns that wait for a rule",
+                counts.waiting,
+                counts.oldest_waiting,
+                "lessons",
+            ),
         ]
 
     def _drift(self) -> list[InboxItem]:
