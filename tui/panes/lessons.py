@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from engine import Engine
     from engine.memory.model import Distilled, Lesson, SynthesisStep
 
+SEEN_WHOLE = 60
+"""Characters of a lesson that are seen in the line where it is edited; a longer one stands above it too."""
+
 OF_LESSONS = frozenset({"lessons.delete", "lessons.unmark", "lessons.edit", "lessons.pin"})
 OF_CLUSTERS = frozenset({"lessons.nothing"})
 """Actions that need a row of that kind."""
@@ -209,12 +212,13 @@ class LessonsPane(LessonsView):
         async def act(engine: Engine, typed: str) -> Lesson:
             return await engine.memory.lessons.edit(lesson.id, typed, actor=work.HUMAN)
 
+        whole = f"{lesson.text}\n" if len(lesson.text) > SEEN_WHOLE else ""
         dialog = AskLine(
             f"Edit {lesson.reference}",
             act,
             enter="keeps it",
             value=lesson.text,
-            about=f"{lesson.text}\n{brain_name(lesson)} · its turns, uses and history stay",
+            about=f"{whole}{brain_name(lesson)} · its turns, uses and history stay",
         )
         self.app.push_screen(dialog, self._edited)
 
@@ -316,9 +320,10 @@ class LessonsPane(LessonsView):
         async def act(engine: Engine, typed: str) -> Distilled:
             return await engine.memory.synthesis.distil(work.number(about.key), typed, actor=work.HUMAN)
 
-        nothing = self.host.keys.shown("lessons.nothing")
+        nothing, cluster = self.host.keys.shown("lessons.nothing"), self.cluster(self.list.current)
+        whose = f" of {brain_name(cluster)}" if cluster is not None else ""
         dialog = AskLine(
-            f"The rule of cluster {about.key}",
+            f"The rule of cluster {about.key}{whose}",
             act,
             enter="keeps it",
             placeholder="one rule, as: Use pnpm, not npm.",

@@ -169,7 +169,8 @@ def totals_line(counts: LessonCounts | None, view: View) -> Content:
     if counts.new:
         told.append(Content.styled(f"{NEW} {counts.new:,} new", "$text-success"))
     if counts.expiring:
-        told.append(content(f"{counts.expiring:,} go this week", "$text-warning"))
+        goes = "goes" if counts.expiring == 1 else "go"
+        told.append(content(f"{counts.expiring:,} {goes} this week", "$text-warning"))
     return Content(" · ").join(told)
 
 

@@ -181,7 +181,8 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
 
     def asked(self) -> work.Asked:
         """What is asked for now."""
-        return work.Asked(self.view, self.filter_text, self.order, self.first)
+        order = self.order if self.view is View.LESSONS else "newest"
+        return work.Asked(self.view, self.filter_text, order, self.first)
 
     async def fetch(self, engine: Engine) -> work.LessonsSnapshot:
         """A window of the view."""
@@ -220,7 +221,6 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
         if place.at in keys:
             self.list.move_to(keys.index(place.at))
         place.at = ""
-        self.look()
 
     def rows(self, snapshot: work.LessonsSnapshot) -> Sequence[Row]:
         """One row a lesson or cluster."""
@@ -245,7 +245,7 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
         commits = self.host.keys.shown("lessons.commit")
         parts = [
             told,
-            work.ORDER_NAMES[self.order] if self.view is not View.WAITING else "",
+            work.ORDER_NAMES[self.order] if self.view is View.LESSONS else "",
             f"with “{self.filter_text}”" if self.filter_text else "",
             f"{len(self.doomed):,} to delete: {commits} does it" if len(self.doomed) else "",
             self.marked().removeprefix(" · "),
@@ -380,8 +380,8 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
 
     def unavailable(self, action: str) -> str:
         """Where there is nothing to order or to scroll."""
-        if action == "lessons.order" and self.view is View.WAITING:
-            return "Clusters wait in the order they came"
+        if action == "lessons.order" and self.view is not View.LESSONS:
+            return "Only lessons have an order"
         if action in {"lessons.preview-down", "lessons.preview-up"} and not self.turns.display:
             return f"{self.host.keys.shown('list.open')} shows the turns: there is no room for them here"
         return super().unavailable(action)
