@@ -124,7 +124,7 @@ class Review(Desk):
     async def all(self) -> list[Lesson]:
         from engine.memory.model import LessonFilter
 
-        lessons, _ = await self.engine.memory.lessons.page(LessonFilter(state=None))
+        lessons, _ = await self.engine.memory.lessons.page(LessonFilter(state=None), limit=10_000)
         return lessons
 
 

@@ -262,18 +262,17 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
             return "Nothing was deleted."
         if self.view is View.WAITING:
             return f"No cluster waits.\n{keys.shown('lessons.synthesize')} looks at what was said since."
-        told = (
+        told = [
             "No lessons yet.",
-            "They are learned from turns: agents record them by MCP or HTTP, noctuary import",
-            f"brings in conversations, and {keys.shown('lessons.synthesize')} learns from what was said.",
-        )
-        if self.host.settings.llm_provider:
-            return "\n".join(told)
-        more = (
-            "No language model is set: what was said is clustered, and the clusters wait.",
-            f"{keys.shown('lessons.distil')} goes to them, to type the rules; an agent can do it by MCP.",
-        )
-        return "\n".join((*told, *more))
+            "They are learned from turns, which agents record by MCP or HTTP, and which",
+            f"noctuary import brings in. {keys.shown('lessons.synthesize')} learns from what was said.",
+        ]
+        if not self.host.settings.llm_provider:
+            told += [
+                "No language model is set: what was said is put into clusters, which wait.",
+                f"{keys.shown('lessons.distil')} goes to them to type the rules; an agent can do it by MCP.",
+            ]
+        return "\n".join(told)
 
     def describe(self, row: Row) -> Content | None:
         """The rule in full, and what is known of it."""
