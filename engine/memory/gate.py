@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from engine.settings import Settings
 
 
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+"""The database holds the years before Christ too, and Python reads none of them: one such turn, which nothing
+can change, would end every recall of its brain."""
+
+
 class Gate:
     """prepare, verify and record."""
 
@@ -127,7 +132,8 @@ class Gate:
     ) -> Recorded:
         """Keep a prepared turn with its answer, and use its token up. The same again gives the same.
 
-        `occurred_at` is when the turn was, not later than now; without a time zone it is UTC.
+        `occurred_at` is when the turn was, not before 1970 and not later than now; without a time zone it is
+        UTC.
 
         Raises:
             TurnError: the answer is none, or too long.
@@ -224,11 +230,11 @@ async def said_as(text: str, what: str) -> Said:
 
 
 def clamped(at: datetime | None) -> datetime:
-    """A time as it is kept: in UTC, and not later than now."""
+    """A time as it is kept: not later than now, and not before `EARLIEST`; without a zone it is UTC."""
     now = datetime.now(UTC)
     if at is None:
         return now
-    return min(at.replace(tzinfo=UTC) if at.tzinfo is None else at, now)
+    return max(min(at.replace(tzinfo=UTC) if at.tzinfo is None else at, now), EARLIEST)
 
 
 def _check_channel(channel: str | None) -> None:

@@ -232,6 +232,16 @@ async def test_times_are_kept_and_never_later_than_now(memory: Memory) -> None:
     assert rows[2].channel == "turns 2024-06-01"
 
 
+@pytest.mark.parametrize(
+    "at", ["0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00", "0001-01-01T00:00:00-14:00", "1969-12-31"]
+)
+async def test_a_time_out_of_the_calendar_spoils_no_recall(memory: Memory, at: str) -> None:
+    await said(memory, "The heron came before all years.", occurred_at=datetime.fromisoformat(at))
+    (row,) = await memory.recent(KEY)
+    assert row.at == datetime(1970, 1, 1, tzinfo=UTC)
+    assert [each.packet for each in (await memory.recall(KEY, "the heron")).sources] == [row.id]
+
+
 async def test_a_megabyte_is_a_turn_like_another(memory: Memory) -> None:
     text = "The heron log. " + " ".join(f"line{number % 3000}" for number in range(120_000))
     assert len(text) > 1_000_000
