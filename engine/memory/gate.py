@@ -16,7 +16,7 @@ from engine.errors import TurnError
 from engine.memory import attributes, constitutions, packets, turntokens
 from engine.memory.brains import entered
 from engine.memory.coherence import coherence, support
-from engine.memory.keeping import Said, Turn, aside, contradicted, keep, known_attributes, sayable
+from engine.memory.keeping import Said, Turn, aside, contradicted, keep, known_attributes, named, sayable
 from engine.memory.messages import messages
 from engine.memory.model import (
     LONGEST_KEY,
@@ -83,7 +83,7 @@ class Gate:
             CoreUnknown: there is no such core.
         """
         said = await said_as(text, "The turn")
-        _check_channel(channel)
+        channel = _channel(channel)
         rules = await asyncio.to_thread(constitutions.named, self._settings.paths.config_at, constitution)
         refusal = rules.refusal(said.text)
         meaning = await self._meaning.of(asked_of(said.text))
@@ -179,9 +179,9 @@ class Gate:
         """
         said = await said_as(text, "The text")
         answered = await said_as(response, "The answer") if response else None
-        _check_channel(channel)
+        channel = _channel(channel)
         async with entered(self._database, key, make=True) as (connection, brain):
-            turn = Turn(said, answered, clamped(occurred_at), packets.storable(speaker)[:LONGEST_KEY], door)
+            turn = Turn(said, answered, clamped(occurred_at), named(speaker), door)
             return await self._keep(connection, brain, turn, channel)
 
     async def _keep(
@@ -237,10 +237,16 @@ def clamped(at: datetime | None) -> datetime:
     return max(min(at.replace(tzinfo=UTC) if at.tzinfo is None else at, now), EARLIEST)
 
 
-def _check_channel(channel: str | None) -> None:
+def _channel(channel: str | None) -> str | None:
+    """The name of a channel as it is kept.
+
+    Raises:
+        TurnError: it cannot be one.
+    """
     if channel is None:
-        return
+        return None
     if not channel.strip() or len(channel) > LONGEST_KEY or packets.storable(channel) != channel:
         raise TurnError(
             "The channel cannot be named like that.", remedy=f"Use 1 to {LONGEST_KEY} characters."
         )
+    return named(channel)

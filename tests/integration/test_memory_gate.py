@@ -185,6 +185,21 @@ async def test_only_the_hash_of_a_token_is_kept_and_its_words_go_with_its_use(
         assert await cursor.fetchall() == [(turntokens.digest(token), "")]
 
 
+async def test_a_secret_in_any_part_of_a_turn_is_kept_nowhere(memory: Memory, database: Database) -> None:
+    secret = "ghp_" + "a1B2c3D4e" * 4
+    await memory.remember(KEY, f"My name is {secret}.", response=f"{secret}!", speaker=secret, channel=secret)
+    prepared = await memory.prepare(KEY, f"I work at {secret}.", channel=secret)
+    assert prepared.turn_token is not None
+    kept = await memory.record(KEY, prepared.turn_token, f"It is {secret}.")
+    assert kept.masked == 2
+    async with entered(database, KEY) as (connection, _):
+        for table in ("channel", "entry", "packet", "packet_posting", "attribute", "turn_token"):
+            cursor = await connection.execute(
+                f"SELECT count(*) FROM {table} AS kept WHERE kept::text ILIKE %s".encode(), (f"%{secret}%",)
+            )
+            assert await cursor.fetchone() == (0,), table
+
+
 async def test_verify_keeps_nothing_and_uses_no_token(memory: Memory) -> None:
     await said(memory, "My name is Alice.")
     token = (await memory.prepare(KEY, "Greet me.")).turn_token
