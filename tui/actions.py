@@ -15,6 +15,7 @@ SCOPES = {
     "search": "Search",
     "jobs": "Jobs",
     "drift": "Drift",
+    "lessons": "Lessons",
     "log": "Log",
     "folders": "Folders",
     "eval": "Eval",
@@ -52,7 +53,7 @@ APP = (
     Action("app.pane-2", "search", "Go to the search line"),
     Action("app.pane-3", "jobs", "Go to Jobs: the queue and the embedding backlog"),
     Action("app.pane-4", "drift", "Go to Drift: where index and disk differ"),
-    Action("app.pane-5", "pane 5", "Say which panes there are", palette=False, listed=False),
+    Action("app.pane-5", "lessons", "Go to Lessons: what your agents learned, and what shall go again"),
     Action("app.pane-6", "pane 6", "Say which panes there are", palette=False, listed=False),
     Action("app.pane-7", "pane 7", "Say which panes there are", palette=False, listed=False),
     Action("app.pane-8", "log", "Go to the Log: what the engine did, what was asked, tokens"),
@@ -110,6 +111,24 @@ DRIFT = (
     Action("drift.repair", "repair", "Repair the marked rows, else all (asks first)"),
 )
 
+LESSONS = (
+    Action("lessons.delete", "delete", "Mark the lesson for deletion (D) and go on; with marks, all of them"),
+    Action("lessons.unmark", "unmark", "Take the D away and go on; of a deleted lesson: bring it back"),
+    Action("lessons.commit", "commit", "Delete all that have a D (asks first)"),
+    Action("lessons.undo", "undo", "Bring back what was deleted last"),
+    Action("lessons.edit", "edit", "Give the lesson another wording"),
+    Action("lessons.pin", "pin", "Pin the lesson, so that it goes with every turn and stays; or let it go"),
+    Action("lessons.delete-named", "delete L…", "Delete a lesson by its reference, without its being shown"),
+    Action("lessons.synthesize", "learn", "Learn from what was said since the last run; again: cancel"),
+    Action("lessons.distil", "distil", "Go to the clusters that wait; there: type the rule of this one"),
+    Action("lessons.nothing", "nothing", "The cluster teaches nothing durable (asks first)"),
+    Action("lessons.tombstones", "tombstones", "Show what was deleted, or the lessons again"),
+    Action("lessons.view", "view", "Show the next view: lessons, waiting clusters, tombstones"),
+    Action("lessons.order", "order", "Order by the next: newest, first to go, least used"),
+    Action("lessons.preview-down", "turns down", "Scroll the turns below the list down", palette=False),
+    Action("lessons.preview-up", "turns up", "Scroll the turns up", palette=False),
+)
+
 FOLDERS = (
     Action("folders.add", "add", "Add a folder of notes", palette=False),
     Action(
@@ -158,7 +177,8 @@ LOG = (
 
 REGISTRY: dict[str, Action] = {
     action.id: action
-    for action in (*APP, *LIST, *SEARCH, *JOBS, *DRIFT, *LOG, *FOLDERS, *EVAL, *DIALOG, *CONFIRM, *ASK)
+    for actions in (APP, LIST, SEARCH, JOBS, DRIFT, LESSONS, LOG, FOLDERS, EVAL, DIALOG, CONFIRM, ASK)
+    for action in actions
 }
 
 

@@ -18,7 +18,7 @@ from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui import work
 from tui.driver import Driver
 from tui.keymap import Keymap
-from tui.live import ASKED, LOST, RECONNECTED, REDUCED_REPAINTS, REPAINTS, TOPICS, follow
+from tui.live import APART, LOST, RECONNECTED, REDUCED_REPAINTS, REPAINTS, TOPICS, follow
 from tui.panes.base import FetchFailed, Shown
 from tui.screens.main import MainScreen
 from tui.status_reader import StatusReader
@@ -202,7 +202,7 @@ class NoctuaryApp(App[None]):
                 DatabaseUnavailable("The connection to the database was lost.", remedy="It is tried again.")
             )
             return
-        if message.topics - ASKED:
+        if message.topics - APART:
             self.status_reader.soon()
         for pane in self._main.panes:
             if pane.topics & message.topics or RECONNECTED in message.topics:
@@ -248,6 +248,7 @@ class NoctuaryApp(App[None]):
         await asyncio.gather(*(worker.wait() for worker in opening), return_exceptions=True)
         engine, self.engine = self.engine, None
         if engine is not None:
+            await work.take_leave(self._main.active_pane.leaving(engine))
             await engine.close()
 
     async def on_unmount(self) -> None:

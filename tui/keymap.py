@@ -87,6 +87,13 @@ def _is_key(name: str) -> bool:
     return 1 in {len(base), len(format_key(base))} and not steers(base + format_key(base))
 
 
+INSTEAD: Mapping[str, str] = {
+    "lessons.edit": "list.open",
+    "lessons.distil": "list.next-match",
+    "lessons.unmark": "list.unmark",
+}
+"""Actions of a pane whose keys may be those of an action of every list, which then has them elsewhere."""
+
 _APART = frozenset({"folders", "eval", "dialog", "confirm", "ask"})
 _SHARED = frozenset({"app", "list"})
 
@@ -94,6 +101,8 @@ _SHARED = frozenset({"app", "list"})
 def _meet(first: Action, second: Action) -> bool:
     """Whether both can be reached from one place. Above a dialog the keys of the panes are not there."""
     scopes = {first.scope, second.scope}
+    if second.id == INSTEAD.get(first.id) or first.id == INSTEAD.get(second.id):
+        return False
     if len(scopes) == 1 or scopes in ({"folders", "list"}, {"folders", "dialog"}, {"eval", "dialog"}):
         return True
     return bool(_SHARED & scopes) and not _APART & scopes

@@ -22,9 +22,15 @@ REDUCED_REPAINTS = 1.0
 RECONNECTED, LOST = "reconnected", "lost"
 
 ASKED = frozenset({"trace", "language_use"})
-"""Topics of what was asked: nothing of it stands in the status."""
+"""Topics of what was asked."""
 
-TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", *ASKED, LOST)
+LEARNT = frozenset({"lesson", "cluster", "synthesis_run"})
+"""Topics of what was learned."""
+
+APART = ASKED | LEARNT
+"""Topics of which nothing stands in the status."""
+
+TOPICS = ("folder", "file", "job", "embedding", "drift", "service", "eval_run", *APART, LOST)
 """Topics of everything that the screen shows."""
 
 

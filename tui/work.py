@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import DatabaseUnavailable, NoctuaryError
 from tui.messages import EngineFailed, EngineReady, Opening, Started, StatusRead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from textual.message import Message
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 ASK_AGAIN_SECONDS = 2.0
 """Between two attempts to see the folders while the database is away."""
+
+LEAVE_SECONDS = 1.0
+"""For what a pane writes down at the end: a database that is away must not hold it up."""
 
 
 async def open_engine(settings: Settings, post: Post) -> None:
@@ -64,3 +68,10 @@ async def read_status(engine: Engine, post: Post, *, exact: bool) -> None:
         post(StatusRead(None, error))
     else:
         post(StatusRead(status))
+
+
+async def take_leave(leaving: Awaitable[None]) -> None:
+    """Let the pane that is up write down what it has to; nobody waits long for it."""
+    with suppress(NoctuaryError, TimeoutError):
+        async with asyncio.timeout(LEAVE_SECONDS):  # wait_for of Python 3.11 can lose a cancellation
+            await leaving

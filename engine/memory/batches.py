@@ -124,7 +124,7 @@ class Batches:
         prompts = []
         async with entered(self._database, key) as (connection, brain):
             for each in await rows.clusters(connection, brain=brain, limit=BATCH):
-                ids = await rows.packets(connection, brain, each.id)
+                ids = await rows.telling(connection, brain, each.id, distilling.TURNS)
                 turns = await packets.turns(connection, brain, ids)
                 prompts.append(ClusterPrompt(each.id, distilling.prompt(turns, BATCH_TOKENS)))
         return tuple(prompts)

@@ -102,7 +102,7 @@ _COUNTS = f"""
 """
 _WAITING = "SELECT count(*), min(created_at) FROM cluster WHERE state = 'waiting'"
 
-_SOURCES = "SELECT packet FROM lesson_source WHERE brain = %s AND lesson = %s ORDER BY packet"
+_SOURCES = "SELECT packet FROM lesson_source WHERE brain = %s AND lesson = %s ORDER BY packet DESC LIMIT %s"
 
 _AUDIT = """
     SELECT at, actor, action, lesson, before, after, reason FROM memory_audit
@@ -168,9 +168,9 @@ async def counts(connection: AsyncConnection) -> LessonCounts:
     return LessonCounts(living, new, expiring, tombstones, waiting, oldest, oldest_waiting, soonest)
 
 
-async def sources(connection: AsyncConnection, brain: BrainId, lesson: int) -> list[int]:
-    """The packets that a lesson came from."""
-    cursor = await connection.execute(_SOURCES, (brain, lesson))
+async def sources(connection: AsyncConnection, brain: BrainId, lesson: int, limit: int) -> list[int]:
+    """The packets that a lesson came from, the newest first."""
+    cursor = await connection.execute(_SOURCES, (brain, lesson, limit))
     return [row[0] for row in await cursor.fetchall()]
 
 

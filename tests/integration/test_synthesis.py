@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import CoreUnknown, LessonError, SynthesisBusy
 from engine.language import Language
+from engine.memory.distilling import TURNS
 from engine.memory.model import BrainKey, ClusterState, Kind, LessonState
 from engine.memory.running import MOST_ATTEMPTS, MOST_MISSES
 from tests.learning import ALICE, BOB, CHATTER, HOME, PNPM, TABS, TABS_AGAIN, TESTS, mind_over
@@ -78,7 +79,7 @@ async def test_turns_without_a_vector_wait_for_the_next_run(mind: Mind) -> None:
     await mind.rows("UPDATE packet_embedding SET state = 'pending', vector = NULL WHERE packet = 2", key=HOME)
     run = await mind.synthesis.run(brain, actor=HUMAN)
     assert (run.packets_scanned, run.clusters) == (1, 0)
-    assert "1 turn waits for the next run: they have no vectors yet." in run.notes
+    assert "1 turn waits for a vector, and for the next run." in run.notes
     await mind.embed()
     assert (await mind.synthesis.run(brain, actor=HUMAN)).packets_scanned == 1
 
@@ -171,7 +172,7 @@ async def test_junk_is_told_to_the_model_once_and_then_fails_by_itself(
     llm.reply(TEST_RULE)
     run = await led.synthesis.run(HOME, actor=HUMAN)
     assert (run.state, run.created, run.failed, run.waiting) == ("completed", 1, 1, 1)
-    assert "1 cluster could not be distilled, and wait with the reason." in run.notes
+    assert "1 cluster could not be distilled: it waits, with the reason." in run.notes
     assert await led.texts() == [TEST_RULE]
     failed, done = await clusters(led)
     assert (failed[0], failed[3], done[0]) == ("waiting", 1, "created")
@@ -261,6 +262,21 @@ async def test_a_day_s_budget_ends_the_run_and_not_the_clusters(led: Mind, llm: 
     assert (run.state, run.failed, run.waiting) == ("failed", 0, 1)
     assert "tokens" in run.error
     assert not llm.asked
+
+
+async def test_of_many_turns_the_corrections_and_the_newest_are_shown_and_all_are_the_evidence(
+    led: Mind, llm: ScriptedLLM
+) -> None:
+    many = [f"Use pnpm please, not npm! ({number})" for number in range(TURNS + 5)]
+    await led.said(many[0], kind=Kind.CORRECTION)
+    await led.said(*many[1:])
+    llm.reply(RULE)
+    await led.synthesis.run(HOME, actor=HUMAN)
+    (asked,) = llm.asked
+    shown = [text for text in many if text in asked.said]
+    assert shown == [many[0], *many[-(TURNS - 1) :]]
+    (lesson,) = await led.all()
+    assert lesson.sources == len(many)
 
 
 async def test_an_instruction_in_a_turn_stays_data(led: Mind, llm: ScriptedLLM) -> None:

@@ -10,10 +10,11 @@ import pytest
 from engine.errors import SettingsError
 from tests.tui.desk import NOTES, desk, write
 from tui.actions import REGISTRY, SCOPES, Actor
-from tui.keymap import DEFAULTS, Keymap
+from tui.keymap import DEFAULTS, INSTEAD, Keymap
 from tui.panes import PANES
 from tui.panes.list_pane import ListPane
 from tui.screens.add_folder import AddFolder
+from tui.screens.ask_line import AskLine
 from tui.screens.dialog import Confirm, TextDialog
 from tui.screens.eval import EvalScreen
 from tui.screens.folders import FoldersScreen
@@ -33,7 +34,7 @@ OWNERS: dict[str, list[type]] = {
     "folders": [FoldersScreen],
     "eval": [EvalScreen],
     "confirm": [Confirm],
-    "ask": [AddFolder, Palette],
+    "ask": [AddFolder, AskLine, Palette],
     **{pane.scope: [pane] for pane in PANES},
 }
 
@@ -55,9 +56,25 @@ def test_every_action_has_keys_and_every_key_an_action():
 
 @pytest.mark.parametrize("action", REGISTRY.values(), ids=lambda action: action.id)
 def test_every_action_is_bound_where_it_is_answered(action):
+    keymap = Keymap({})
     for owner in OWNERS[action.scope]:
         assert callable(getattr(owner, action.method, None)), f"{owner.__name__} has no {action.method}"
-        assert _bound(owner)[action.id] == set(Keymap({}).keys(action.id))
+        own = [
+            each for each, other in INSTEAD.items() if other == action.id and owner in OWNERS[_scope(each)]
+        ]
+        taken = {key for each in own for key in keymap.keys(each)}
+        assert _bound(owner).get(action.id, set()) == set(keymap.keys(action.id)) - taken
+
+
+def _scope(action: str) -> str:
+    return REGISTRY[action].scope
+
+
+def test_a_key_that_a_pane_has_for_itself_is_that_of_every_list_elsewhere():
+    assert all(REGISTRY[own].scope not in {"app", "list"} for own in INSTEAD)
+    assert all(REGISTRY[lists].scope == "list" for lists in INSTEAD.values())
+    with pytest.raises(SettingsError, match="is given to both"):
+        Keymap({"lessons.pin": "n"})
 
 
 @pytest.mark.parametrize("pane", PANES, ids=lambda pane: pane.scope)

@@ -36,10 +36,10 @@ def vault(tmp_path: Path) -> Path:
 
 async def test_keys_of_panes_that_come_later_only_say_which_there_are(settings: Settings, vault: Path):
     async with desk(settings, vault) as screen:
-        for key in "567":
+        for key in "67":
             await screen.press(key)
             assert "[1 Inbox]" in screen.text
-            assert "1 Inbox · 2 Search · 3 Jobs · 4 Drift · 8 Log" in screen.flash
+            assert "1 Inbox · 2 Search · 3 Jobs · 4 Drift · 5 Lessons · 8 Log" in screen.flash
         await screen.press("j")
         assert "? help" in screen.flash
 
@@ -47,17 +47,17 @@ async def test_keys_of_panes_that_come_later_only_say_which_there_are(settings: 
 async def test_tab_goes_round_the_panes_both_ways(settings: Settings, vault: Path):
     async with desk(settings, vault) as screen:
         seen = []
-        for _ in range(5):
+        for _ in range(6):
             await screen.press("tab")
             seen.append(screen.up.number)
-        assert seen == [2, 3, 4, 8, 1]
+        assert seen == [2, 3, 4, 5, 8, 1]
         await screen.press("shift+tab")
         assert screen.up.number == 8
 
 
 async def test_escape_never_quits_and_backspace_never_acts(settings: Settings, vault: Path):
     async with desk(settings, vault) as screen:
-        for number in "13482":
+        for number in "134582":
             await screen.press(number)
             before = screen.text
             await screen.press("escape", "backspace", "escape")

@@ -157,6 +157,12 @@ class Pane(Actor, Vertical, Generic[S]):
         if self.dirty:
             self.request()
 
+    def leave(self) -> None:
+        """Called when another pane comes up instead."""
+
+    async def leaving(self, engine: Engine) -> None:
+        """Called when the console ends while the pane is up: for what must be written down of the visit."""
+
     def changed(self) -> None:
         """Rows of the pane changed: fetch now if it is on the screen, else when it comes up."""
         self.dirty = True

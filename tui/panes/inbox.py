@@ -25,13 +25,15 @@ class InboxPane(ListPane[tuple["InboxItem", ...]]):
     number = 1
     title = "Inbox"
     scope = "inbox"
-    topics = frozenset({"folder", "job", "file", "embedding", "drift", "service", "eval_run"})
+    topics = frozenset(
+        {"folder", "job", "file", "embedding", "drift", "service", "eval_run", "lesson", "cluster"}
+    )
     hints = ("list.open", "list.refresh", "app.add-folder", "app.palette")
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Count", 7, right=True),
         Column("What"),
         Column("Oldest", 10, right=True),
-        Column("Pane", 8),
+        Column("Pane", 9),
     )
 
     async def fetch(self, engine: Engine) -> tuple[InboxItem, ...]:

@@ -1,23 +1,14 @@
-"""Jobs: the queue, the embedding backlog, and every error in full.
-
-The table is a window of the queue, cut by SQL: moving past its end moves the window by half its size, so
-that rows on the screen stay there.
-"""
+"""Jobs: the queue, the embedding backlog, and every error in full."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.message import Message
-
-from engine.errors import NoctuaryError
 from engine.notes.model import FailedPassage, Job, JobCounts, JobStatus
 from engine.text.amounts import count
 from tui.ages import age
 from tui.keymap import bindings
-from tui.messages import Flash
 from tui.panes.jobs_text import (
     STATUSES,
     VECTORS,
@@ -35,12 +26,12 @@ from tui.panes.jobs_text import (
     totals_line,
 )
 from tui.panes.jobs_work import everything, matching, retry_matching, retry_rows
-from tui.panes.list_pane import ListPane
+from tui.panes.window_pane import LAST, WINDOW, WindowPane
 from tui.screens.dialog import Confirm, TextDialog
 from tui.text import all_of, content, line
 from tui.widgets.label import Label
 from tui.widgets.progress import embedding_line
-from tui.widgets.row_list import Column, Row, RowList
+from tui.widgets.row_list import Column, Row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,12 +42,6 @@ if TYPE_CHECKING:
     from textual.content import Content
 
     from engine import Engine
-
-WINDOW = 400
-"""Rows held at a time: eight tall screens, read in a few milliseconds."""
-STEP = WINDOW // 2
-LAST = -1
-"""Stands for the offset of the last window, which only the engine can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +58,8 @@ class JobsSnapshot:
     vectors: int = 0
 
 
-class JobsPane(ListPane[JobsSnapshot]):
+class JobsPane(WindowPane[JobsSnapshot]):
     """The queue."""
-
-    class Everything(Message):
-        """All rows that match were read: by their keys what `y` copies of each."""
-
-        def __init__(self, subjects: Mapping[str, str]) -> None:
-            super().__init__()
-            self.subjects = subjects
 
     number = 3
     title = "Jobs"
@@ -104,8 +82,6 @@ class JobsPane(ListPane[JobsSnapshot]):
         self._totals = Label(classes="totals")
         self._embedding = Label(classes="embedding")
         self.status: Choice = None
-        self.first = 0
-        self._owed = 0
 
     def above(self) -> ComposeResult:
         """Counts and the embedding backlog."""
@@ -142,11 +118,8 @@ class JobsPane(ListPane[JobsSnapshot]):
 
     def show(self, snapshot: JobsSnapshot) -> None:
         """Counts, backlog and rows."""
-        self.first = snapshot.offset
         self._totals.put(totals_line(snapshot.counts, snapshot.status, snapshot.vectors))
         super().show(snapshot)
-        self.list.move_to(self.list.cursor + self._owed)
-        self._owed = 0
 
     def status_read(self) -> None:
         """The embedding backlog is part of the status."""
@@ -176,7 +149,7 @@ class JobsPane(ListPane[JobsSnapshot]):
         first, last = snapshot.offset + 1, snapshot.offset + len(snapshot.jobs)
         total = _total(snapshot)
         of = f" of {total:,}" if total is not None else " of more" if snapshot.more else ""
-        shown = count(last, "job") if _whole(snapshot) else f"jobs {first:,}-{last:,}{of}"
+        shown = count(last, "job") if self.whole(snapshot) else f"jobs {first:,}-{last:,}{of}"
         text = f" · with “{snapshot.text}”" if snapshot.text else ""
         return line(f"{shown}{text}{self.marked()}", "dim")
 
@@ -186,63 +159,19 @@ class JobsPane(ListPane[JobsSnapshot]):
             return "The model could embed every passage it was given."
         return f"No {self.status} jobs." if self.status else "No jobs yet: they appear when notes change."
 
-    # Paging ----------------------------------------------------------------------------------
+    # The window ------------------------------------------------------------------------------
 
-    def filter_changed(self) -> None:
-        """Another question begins at its first row."""
-        self.first = 0
-        self.request(restart=True)
+    def window(self, snapshot: JobsSnapshot) -> tuple[int, bool]:
+        """Where it stands."""
+        return snapshot.offset, snapshot.more
 
-    @on(RowList.Edge)
-    def _edge(self, message: RowList.Edge) -> None:
-        snapshot = self.snapshot
-        if snapshot is None:
-            return
-        if message.by > 0 and snapshot.more:
-            self._turn(snapshot.offset + STEP, message.by)
-        elif message.by < 0 and snapshot.offset:
-            self._turn(max(snapshot.offset - STEP, 0), message.by)
+    def whole(self, snapshot: JobsSnapshot) -> bool:
+        """Of passages without a vector only the first are read."""
+        return super().whole(snapshot) and len(snapshot.passages) < WINDOW
 
-    def _turn(self, offset: int, owed: int) -> None:
-        """Move the window, and then the cursor by what is still owed to the key."""
-        self.first, self._owed = offset, owed
-        self.request(restart=True)
-
-    def do_top(self) -> None:
-        """To the first job of all."""
-        super().do_top()
-        if self.first:
-            self._turn(0, -WINDOW)
-
-    def do_bottom(self) -> None:
-        """To the last job of all."""
-        super().do_bottom()
-        if self.snapshot is not None and self.snapshot.more:
-            self._turn(LAST, WINDOW)
-
-    # Marks -----------------------------------------------------------------------------------
-
-    def do_mark_all(self) -> None:
-        """Mark all rows that match, also those outside the window, or none."""
-        snapshot, engine = self.snapshot, self.host.engine
-        if snapshot is None or engine is None or _whole(snapshot):
-            super().do_mark_all()
-        else:
-            work = self._read_all(engine, snapshot.status, snapshot.text)
-            self.host.spawn(work, "jobs.mark-all", "read all jobs")
-
-    async def _read_all(self, engine: Engine, status: Choice, text: str) -> None:
-        try:
-            subjects = await everything(engine, status, text)
-        except NoctuaryError as error:
-            self.post_message(Flash(f"{error.title}: {error}", error=True))
-        else:
-            self.post_message(self.Everything(subjects))
-
-    def on_jobs_pane_everything(self, message: Everything) -> None:
-        """Mark what was read."""
-        message.stop()
-        self.mark_all(message.subjects)
+    async def everything(self, engine: Engine) -> Mapping[str, str]:
+        """All jobs, or passages, that match."""
+        return await everything(engine, self.status, self.filter_text)
 
     # Rows ------------------------------------------------------------------------------------
 
@@ -356,13 +285,6 @@ class JobsPane(ListPane[JobsSnapshot]):
             return f"{count(queued, 'passage' if status == VECTORS else 'job')} queued again"
 
         self.command(work, "retry", said)
-
-
-def _whole(snapshot: JobsSnapshot) -> bool:
-    """Whether the window holds all that matches."""
-    if snapshot.status == VECTORS:
-        return len(snapshot.passages) < WINDOW
-    return snapshot.offset == 0 and not snapshot.more
 
 
 def _total(snapshot: JobsSnapshot) -> int | None:

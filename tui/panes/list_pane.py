@@ -62,6 +62,7 @@ class ListPane(Pane[S]):
         self.list.add_class("body")
         yield self.list
         yield self.detail
+        yield from self.below()
         yield self._filter
 
     def focus_target(self) -> Widget:
@@ -72,6 +73,10 @@ class ListPane(Pane[S]):
 
     def above(self) -> ComposeResult:
         """Widgets above the summary line."""
+        yield from ()
+
+    def below(self) -> ComposeResult:
+        """Widgets below the detail."""
         yield from ()
 
     @abstractmethod
@@ -183,6 +188,15 @@ class ListPane(Pane[S]):
     def _keep_filter(self, event: Input.Submitted) -> None:
         event.stop()
         self._close_filter()
+
+    def take_filter(self, text: str) -> None:
+        """Have this in the filter, as if it had been typed, and ask for nothing yet."""
+        self.filter_text = text
+        self._last_filter = text or self._last_filter
+        with self._filter.prevent(Input.Changed):
+            self._filter.value = text
+        if self._filter.display:
+            self._close_filter()
 
     def _close_filter(self) -> None:
         self._filter.display = False

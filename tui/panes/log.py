@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on
 from textual.message import Message
-from textual.widgets import Input
 
 from tui.keymap import bindings
 from tui.live import REDUCED_REPAINTS, REPAINTS
@@ -123,20 +122,13 @@ class LogPane(ListPane[Seen]):
         self.topics, self.hints = view.topics, view.hints
         self.marks = self.list.marks = view.marks
         view.marks.listener = self.list.refresh
-        self._take_filter(view.filter_text)
+        self.take_filter(view.filter_text)
         self._lay_out()
         if self.active:
             cast("MainScreen", self.screen).show_hints()
         self.dirty = True
         if self.active:
             self.request(restart=True)
-
-    def _take_filter(self, text: str) -> None:
-        self.filter_text = text
-        with self._filter.prevent(Input.Changed):
-            self._filter.value = text
-        if self._filter.display:
-            self._close_filter()
 
     def _lay_out(self) -> None:
         """The columns of the view, and the rows it had."""

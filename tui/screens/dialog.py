@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.content import Content
+    from textual.widget import Widget
 
     from tui.app import NoctuaryApp
 
@@ -62,18 +63,17 @@ class Dialog(Actor, ModalScreen[R], Generic[R]):
         self.dismiss(None)
 
 
-class TextDialog(Dialog[None]):
-    """A text to read, of any length."""
+class ReadDialog(Dialog[None]):
+    """Something to read, which scrolls."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("dialog")]
 
-    def __init__(self, title: str, text: Content) -> None:
+    def __init__(self, title: str, scroll: Widget) -> None:
         super().__init__(title)
-        self._text = Label(text, grows=True)
-        self._scroll = VerticalScroll(self._text)
+        self._scroll = scroll
 
     def inside(self) -> ComposeResult:
-        """The text."""
+        """What is read."""
         yield self._scroll
 
     def on_mount(self) -> None:
@@ -111,6 +111,14 @@ class TextDialog(Dialog[None]):
     def do_bottom(self) -> None:
         """To the bottom."""
         self._scroll.scroll_end(animate=False)
+
+
+class TextDialog(ReadDialog):
+    """A text to read, of any length."""
+
+    def __init__(self, title: str, text: Content) -> None:
+        self._text = Label(text, grows=True)
+        super().__init__(title, VerticalScroll(self._text))
 
 
 class Confirm(Dialog[bool]):

@@ -73,6 +73,8 @@ class MainScreen(Actor, Screen[None]):
 
     def show_pane(self, pane: Pane[Any]) -> None:
         """Bring a pane up."""
+        if pane is not self.active_pane:
+            self.active_pane.leave()
         self.active_pane = pane
         self._switcher.current = pane.id
         self._tabs.show(self.panes, pane)
