@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from engine.memory.recalling import Recall
     from engine.settings import Settings
 
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+"""No turn is older. The database would keep times before the first year, which Python cannot read."""
+
 
 class Gate:
     """prepare, verify and record."""
@@ -224,11 +227,15 @@ async def said_as(text: str, what: str) -> Said:
 
 
 def clamped(at: datetime | None) -> datetime:
-    """A time as it is kept: in UTC, and not later than now."""
+    """A time as it is kept: in UTC, not later than now, and not before `EARLIEST`."""
     now = datetime.now(UTC)
     if at is None:
         return now
-    return min(at.replace(tzinfo=UTC) if at.tzinfo is None else at, now)
+    try:
+        told = (at.replace(tzinfo=UTC) if at.tzinfo is None else at).astimezone(UTC)
+    except OverflowError:  # a zone that leads out of the calendar
+        told = at.replace(tzinfo=UTC)
+    return min(max(told, EARLIEST), now)
 
 
 def _check_channel(channel: str | None) -> None:
