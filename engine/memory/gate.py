@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     from engine.memory.recalling import Recall
     from engine.settings import Settings
 
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-"""The database holds the years before Christ too, and Python reads none of them: one such turn, which nothing
-can change, would end every recall of its brain."""
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+"""No turn is older. The database would keep times before the first year, which Python cannot read."""
 
 
 class Gate:
@@ -230,11 +228,15 @@ async def said_as(text: str, what: str) -> Said:
 
 
 def clamped(at: datetime | None) -> datetime:
-    """A time as it is kept: not later than now, and not before `EARLIEST`; without a zone it is UTC."""
+    """A time as it is kept: in UTC, not later than now, and not before `EARLIEST`."""
     now = datetime.now(UTC)
     if at is None:
         return now
-    return max(min(at.replace(tzinfo=UTC) if at.tzinfo is None else at, now), EARLIEST)
+    try:
+        told = (at.replace(tzinfo=UTC) if at.tzinfo is None else at).astimezone(UTC)
+    except OverflowError:  # a zone that leads out of the calendar
+        told = at.replace(tzinfo=UTC)
+    return min(max(told, EARLIEST), now)
 
 
 def _channel(channel: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -61,7 +62,8 @@ class MemoryRoutes:
     def router(self) -> APIRouter:
         """All of them, as the OpenAPI document lists them."""
         router = APIRouter(redirect_slashes=False)
-        add, post = router.add_api_route, ["POST"]
+        of_brain = {"parameters": whose.PARAMETERS}
+        add, post = partial(router.add_api_route, openapi_extra=of_brain), ["POST"]
         read, write = errors(404, 422, 503), errors(400, 404, 415, 422, 503)
         by_token = errors(400, 404, 410, 415, 422, 503)
         add("/prepare", self.prepare, methods=post, operation_id="prepare", responses=write)
@@ -89,8 +91,8 @@ class MemoryRoutes:
         add("/sync", self.sync, methods=post, operation_id="sync", responses=read)
         add("/memory", self.recent, operation_id="memory", responses=read)
         add("/metrics", self.metrics, operation_id="metrics", responses=read)
-        add("/cores", self.cores, operation_id="cores", responses=errors(422, 503))
-        add("/chat", self.chat, methods=post, include_in_schema=False)
+        router.add_api_route("/cores", self.cores, operation_id="cores", responses=errors(503))
+        router.add_api_route("/chat", self.chat, methods=post, include_in_schema=False)
         return router
 
     async def prepare(self, key: whose.Whose, turn: shapes.Prepare) -> shapes.Prepared:
