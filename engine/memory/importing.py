@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 BATCH = 100
 """Exchanges a transaction: a second's work, and what is lost when it is broken off."""
 
+MANY = 1_000
+"""Packets after which the planner has to learn what it knows of the tables anew."""
+
 SETTLED_SECONDS = 600.0
 """Age of a file from which its last question is taken without an answer: before, one may be written yet."""
 
@@ -120,6 +123,9 @@ class Importing:
             pass  # a core that is not there is told before anything is read
         for file in await asyncio.to_thread(_files, origin, path):
             await self._file(origin, file, key, tally, settled=settled, on_progress=on_progress)
+        if tally.packets >= MANY and not dry_run:
+            async with self._database.connection() as connection:
+                await connection.execute("SELECT refresh_memory_statistics()")
         return tally.report()
 
     async def follow(
