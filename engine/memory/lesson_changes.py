@@ -155,7 +155,7 @@ class Doing:
 
 
 def cleaned(text: str, longest: int = LONGEST_LESSON) -> str:
-    """A lesson's text as it is kept: one line, without secrets, and with nothing in it that steers a terminal.
+    """A lesson's text as it is kept: one line, without secrets and without what steers a terminal.
 
     Raises:
         LessonError: there is none, or it is too long.

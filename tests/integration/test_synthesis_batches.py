@@ -258,5 +258,5 @@ async def test_a_secret_is_kept_of_no_rule_and_of_no_actor(mind: Mind) -> None:
     await mind.lessons.edit(lesson.id, f"Push with {secret}.", actor=actor)
     await mind.lessons.delete([lesson.id], actor=actor, reason=f"It tells {secret}.")
     for table in ("synthesis_run", "cluster", "lesson", "memory_audit"):
-        kept = "SELECT count(*) FROM {} AS kept WHERE kept::text ~* %s OR kept::text LIKE %s".format(table)
+        kept = f"SELECT count(*) FROM {table} AS kept WHERE kept::text ~* %s OR kept::text LIKE %s"
         assert await mind.rows(kept, secret, "%\x1b%") == [(0,)], table
