@@ -309,9 +309,25 @@ async def test_constitutions_head_a_turn_and_may_decline_it(memory: Memory, sett
     assert (declined.allowed, declined.turn_token) == (False, None)
     assert "launch codes" in (declined.reason or "")
     assert (await memory.prepare(KEY, "Hi there", constitution="kind")).messages[0]["content"] == "Be kind."
-    for name in ("none", "../terse", "bad", "", "a\0b"):
+    for name in ("none", "../terse", "", "a\0b"):
         with pytest.raises(TurnError):
             await memory.prepare(KEY, "Hi", constitution=name or " ")
+
+
+@pytest.mark.parametrize(
+    "file", [b"sytem = 'x'\n", b"decline = 'x'\n", b"system = 7\n", b"[", b"\xff", b"#" * 70_000]
+)
+async def test_what_is_wrong_with_a_constitution_names_no_folder_to_a_caller(
+    memory: Memory, settings: Settings, file: bytes
+) -> None:
+    folder = settings.paths.config / "constitutions"
+    folder.mkdir()
+    (folder / "bad.toml").write_bytes(file)
+    with pytest.raises(TurnError) as caught:
+        await memory.prepare(KEY, "Hi", constitution="bad")
+    assert "'bad'" in caught.value.message
+    assert str(settings.paths.config) not in caught.value.message
+    assert str(folder / "bad.toml") in caught.value.remedy
 
 
 async def test_lessons_go_with_a_turn_and_are_used_by_it(memory: Memory, database: Database) -> None:
