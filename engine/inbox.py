@@ -92,18 +92,24 @@ class Inbox:
         ]
 
     async def _learned(self) -> list[InboxItem]:
-        """What was learned and not seen yet, what goes, and what waits for a distiller."""
+        """What was learned and not looked at, what goes unless it is kept, and what nobody distilled."""
         if self._lessons is None:
             return []
         counts = await self._lessons.counts()
         return [
             InboxItem(
-                "new_lessons", "Lessons since your last visit", counts.new, counts.oldest_new, "lessons"
+                "lessons_new",
+                "Lessons learned since your last visit",
+                counts.new,
+                counts.oldest_new,
+                "lessons",
             ),
-            InboxItem("expiring_lessons", "Lessons that go this week", counts.expiring, None, "lessons"),
             InboxItem(
-                "waiting_clusters",
-                "Clusters of turns that wait for a rule",
+                "lessons_expiring", "Lessons that expire within a week", counts.expiring, None, "lessons"
+            ),
+            InboxItem(
+                "clusters_waiting",
+                "Clusters of turns that wait to be distilled",
                 counts.waiting,
                 counts.oldest_waiting,
                 "lessons",

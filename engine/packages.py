@@ -28,6 +28,7 @@ NEEDED = {
     "dotenv": "python-dotenv",
     "psutil": "psutil",
     "Stemmer": "PyStemmer",
+    "detect_secrets": "detect-secrets",
 }
 """Packages by the modules they are imported as. The others are missed by one database or one model, which
 say so themselves.

@@ -61,11 +61,17 @@ class Mind:
     async def embed(self) -> None:
         await Embeddings(self.database, self.meaning).run_until_idle()
 
-    async def learnt(self, text: str, *, key: BrainKey = HOME, actor: str = "tests") -> Learnt:
+    async def rule(self, text: str, *, key: BrainKey = HOME, blind: bool = False) -> Rule:
+        """A rule that the brain's last turn taught; blind: no model tells what it means."""
+        ((packet,),) = await self.rows("SELECT max(id) FROM packet", key=key)
+        return Rule(cleaned(text), None if blind else await self.meaning.passage(text), [packet], None)
+
+    async def learnt(
+        self, text: str, *, key: BrainKey = HOME, actor: str = "tests", blind: bool = False
+    ) -> Learnt:
         """A rule as synthesis writes it, from a turn of the same words."""
         await self.said(text, key=key)
-        (packet, *_) = [row[0] for row in await self.rows("SELECT max(id) FROM packet", key=key)]
-        rule = Rule(cleaned(text), await self.meaning.passage(text), [packet], None)
+        rule = await self.rule(text, key=key, blind=blind)
         async with entered(self.database, key) as (connection, brain):
             doing = Doing(actor, self.settings.lesson_days)
             return await learn(connection, brain, rule, doing, self.lessons.models())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import keyword
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -35,12 +36,23 @@ COMMANDS = {
     "drift": "drift",
     "eval": "eval",
     "models": "models",
+    "recall": "turns",
+    "remember": "turns",
+    "prepare": "turns",
+    "verify": "turns",
+    "record": "turns",
+    "memory": "memory",
+    "lessons": "lessons",
+    "synthesize": "synthesize",
+    "import": "importing",
+    "cores": "cores",
     "status": "status",
     "inbox": "status",
     "log": "log",
     "traces": "traces",
     "tokens": "tokens",
     "mcp": "mcp",
+    "hook": "hook",
     "watch": "services",
     "worker": "services",
     "serve": "serve",
@@ -79,7 +91,8 @@ class Doors(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"engine.doors.commands.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -127,7 +140,7 @@ def _meant(word: str) -> str:
     "With --json, standard output holds JSON and nothing else; errors and remarks go to standard error.",
 )
 def group() -> None:
-    """Notes you can cite, in the terminal."""
+    """Notes you can cite and memory you can audit, in the terminal."""
 
 
 def run(arguments: Sequence[str] | None = None, *, console: click.Command | None = None) -> int:

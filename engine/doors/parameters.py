@@ -1,4 +1,4 @@
-"""What several commands take: paths that are made absolute at once, texts, and `--json`.
+"""What several commands take: paths that are made absolute at once, texts, whose memory, and `--json`.
 
 An empty one is an error everywhere: it comes of a variable that is not set, and neither "everything" nor
 "the working folder" is what was meant then.
@@ -6,11 +6,18 @@ An empty one is an error everywhere: it comes of a variable that is not set, and
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from engine.settings.paths import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class AbsolutePath(click.Path):
@@ -45,6 +52,36 @@ PATH = AbsolutePath()
 PATH_AS_TYPED = Given(blank=True)
 TEXT = Given()
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+CORE = click.option("--core", type=TEXT, metavar="SLUG", help="The core that is meant, else NOCTUARY_CORE.")
+USER = click.option(
+    "--user", type=TEXT, metavar="NAME", help="The end user who is meant, else NOCTUARY_USER."
+)
+
+
+def whose(command: F) -> F:
+    """Give a command the options that say whose memory is meant."""
+    return CORE(USER(command))
+
+
+def words_or_input(words: Sequence[str]) -> str:
+    """The words of the command line as one text; a single `-` stands for standard input.
+
+    Raises:
+        click.UsageError: there is nothing in them.
+    """
+    text = " ".join(words)
+    if text == "-":
+        text = read_input()
+    if not text.strip():
+        raise click.UsageError("The text is empty.", click.get_current_context())
+    return text
+
+
+def read_input() -> str:
+    """All of standard input; what is not UTF-8 in it is replaced."""
+    if sys.stdin is None:
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
 def json_wanted(*, as_json: bool) -> bool:

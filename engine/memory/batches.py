@@ -78,9 +78,8 @@ class Batches:
         doing = Doing(f"caller {actor}", self._days)
         outcomes: list[Distilled] = []
         async with entered(self._database, key) as (connection, brain):
-            await changes.lock(
-                connection, brain
-            )  # before the run, whose yield a person's distilling counts to
+            # Before the run: a person who distils meanwhile holds the lessons when he counts to its yield.
+            await changes.lock(connection, brain)
             run = await self._valid(connection, brain, token)
             for cluster, rule, trouble in given:
                 outcome = Distilled(cluster, ClusterState.WAITING, None, trouble or deciding.GONE)
@@ -125,7 +124,7 @@ class Batches:
         prompts = []
         async with entered(self._database, key) as (connection, brain):
             for each in await rows.clusters(connection, brain=brain, limit=BATCH):
-                ids = await rows.packets(connection, brain, each.id)
+                ids = await rows.telling(connection, brain, each.id, distilling.TURNS)
                 turns = await packets.turns(connection, brain, ids)
                 prompts.append(ClusterPrompt(each.id, distilling.prompt(turns, BATCH_TOKENS)))
         return tuple(prompts)

@@ -61,7 +61,9 @@ _CLUSTERS = """
 
 _MEMBERS = """
     INSERT INTO cluster_packet (brain, cluster, packet)
-    SELECT %s, cluster, packet FROM unnest(%s::integer[], %s::integer[]) AS new (cluster, packet)
+    SELECT %s, cluster, packet::integer
+    FROM ROWS FROM (unnest(%s::integer[]), json_array_elements(%s::json)) AS made (cluster, packets)
+    CROSS JOIN LATERAL json_array_elements_text(packets) AS packet
 """
 
 
@@ -112,10 +114,17 @@ async def write(connection: AsyncConnection, brain: BrainId, run: int, gathered:
     Raises:
         SynthesisBusy: another run has seen some of them meanwhile.
     """
-    parameters = {"brain": brain, "run": run, "packets": array(gathered.packets)}
-    cursor = await connection.execute(_SEEN, parameters)
+    seen, clusters, members = await asyncio.to_thread(_written, gathered)
+    cursor = await connection.execute(_SEEN, {"brain": brain, "run": run, "packets": seen})
     if cursor.rowcount != len(gathered.packets):
         raise SynthesisBusy("Another process has learned from these turns meanwhile.", remedy="Run it again.")
+    cursor = await connection.execute(_CLUSTERS, {"brain": brain, "run": run, "clusters": clusters})
+    made = [row[0] for row in await cursor.fetchall()]
+    await connection.execute(_MEMBERS, (brain, array(made), members))
+
+
+def _written(gathered: Gathered) -> tuple[str, str, str]:
+    """The packets, the clusters and the members of these as the statements take them. Runs in a thread."""
     members = [[gathered.packets[place] for place in group.members] for group in gathered.groups]
     clusters = [
         {
@@ -126,14 +135,7 @@ async def write(connection: AsyncConnection, brain: BrainId, run: int, gathered:
         }
         for place, (group, ids) in enumerate(zip(gathered.groups, members, strict=True))
     ]
-    cursor = await connection.execute(
-        _CLUSTERS, {"brain": brain, "run": run, "clusters": json.dumps(clusters)}
-    )
-    made = [row[0] for row in await cursor.fetchall()]
-    pairs = [(each, packet) for each, ids in zip(made, members, strict=True) for packet in ids]
-    await connection.execute(
-        _MEMBERS, (brain, array(each for each, _ in pairs), array(packet for _, packet in pairs))
-    )
+    return array(gathered.packets), json.dumps(clusters), json.dumps(members)
 
 
 def _threshold(model: Served) -> float:

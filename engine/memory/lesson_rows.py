@@ -40,9 +40,11 @@ has to do with, or it would be renewed by turns that never needed it."""
 
 _VISITED = f"(SELECT visit.at FROM visit WHERE pane = '{PANE}')"
 
-_NEW = f"""({_VISITED} IS NULL OR EXISTS (SELECT FROM memory_audit AS heard
+_HEARD = f"""FROM memory_audit AS heard
     WHERE heard.brain = lesson.brain AND heard.lesson = lesson.id
-        AND heard.action IN ('create', 'strengthen') AND heard.at > {_VISITED}))"""
+        AND heard.action IN ('create', 'strengthen') AND heard.at > coalesce({_VISITED}, '-infinity')"""
+
+_NEW = f"({_VISITED} IS NULL OR EXISTS (SELECT {_HEARD}))"
 
 _STATE = """CASE WHEN lesson.deleted_at IS NOT NULL THEN 'deleted'
     WHEN lesson.pinned OR lesson.expires_at > now() THEN 'living' ELSE 'expired' END"""
@@ -93,13 +95,14 @@ _COUNTS = f"""
         count(*) FILTER (WHERE {_STATE} = 'living' AND NOT pinned
             AND expires_at < now() + make_interval(days => %(days)s)),
         count(*) FILTER (WHERE {_STATE} = 'deleted'),
-        min(created_at) FILTER (WHERE {_STATE} = 'living' AND {_NEW}),
+        min(coalesce((SELECT min(heard.at) {_HEARD}), created_at))
+            FILTER (WHERE {_STATE} = 'living' AND {_NEW}),
         min(expires_at) FILTER (WHERE {_STATE} = 'living' AND NOT pinned)
     FROM lesson
 """
 _WAITING = "SELECT count(*), min(created_at) FROM cluster WHERE state = 'waiting'"
 
-_SOURCES = "SELECT packet FROM lesson_source WHERE brain = %s AND lesson = %s ORDER BY packet"
+_SOURCES = "SELECT packet FROM lesson_source WHERE brain = %s AND lesson = %s ORDER BY packet DESC LIMIT %s"
 
 _AUDIT = """
     SELECT at, actor, action, lesson, before, after, reason FROM memory_audit
@@ -165,9 +168,9 @@ async def counts(connection: AsyncConnection) -> LessonCounts:
     return LessonCounts(living, new, expiring, tombstones, waiting, oldest, oldest_waiting, soonest)
 
 
-async def sources(connection: AsyncConnection, brain: BrainId, lesson: int) -> list[int]:
-    """The packets that a lesson came from."""
-    cursor = await connection.execute(_SOURCES, (brain, lesson))
+async def sources(connection: AsyncConnection, brain: BrainId, lesson: int, limit: int) -> list[int]:
+    """The packets that a lesson came from, the newest first."""
+    cursor = await connection.execute(_SOURCES, (brain, lesson, limit))
     return [row[0] for row in await cursor.fetchall()]
 
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MOST_GIVEN = 8
 """Lessons that go with a turn."""
 
+SOURCES = 200
+"""Turns of a lesson or cluster that are shown, the newest; each may be long."""
+
 HISTORY = 200
 """Rows of a lesson's history that are shown, the newest."""
 
@@ -73,7 +76,7 @@ class Lessons:
             return await rows.page(connection, LessonFilter(), "reinforced", brain=brain, limit=limit)
 
     async def detail(self, lesson: int, key: BrainKey | None = None) -> LessonDetail:
-        """A lesson with the turns it came from and its history, oldest first.
+        """A lesson with the turns it came from (of many, the newest) and its history, oldest first.
 
         Raises:
             LessonError: there is none of that id (in the brain).
@@ -81,7 +84,7 @@ class Lessons:
         """
         async with self._seen(key) as (connection, brain):
             found = await self._one(connection, lesson, brain)
-            ids = await rows.sources(connection, found.brain, lesson)
+            ids = await rows.sources(connection, found.brain, lesson, SOURCES)
             turns = await packets.turns(connection, found.brain, ids)
             history = await rows.audit(connection, limit=HISTORY, brain=found.brain, lesson=lesson)
         return LessonDetail(found, tuple(turns), tuple(reversed(history)))

@@ -76,6 +76,12 @@ public/private above/below long/short
 """
 _CONTRARY = tuple(pair.split("/") for pair in _CONTRARIES.split())
 
+_NOUNS_ARE_CAPITALS = re.compile(
+    r"\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|und|oder|nicht|kein\w*|nie|immer|zum|zur|f\u00fcr|mit|vor|nach"
+    r"|im|am|auf|bei|zu|von|wenn)\b"
+)
+"""Words of German, where a capital says nothing."""
+
 _IDENTIFIER = re.compile(r"\w[._/@:#-]\w|\d|[a-z][A-Z]")
 _SENTENCE_END = re.compile(r"[.!?:;]\s*$")
 
@@ -146,9 +152,10 @@ def _particular(one: str, other: str) -> bool:
 
 def _particulars(text: str) -> set[str]:
     found, begins = set(), True
+    names = _NOUNS_ARE_CAPITALS.search(text) is None
     for match in re.finditer(r"\S+", text):
         for word in find(match[0]):
-            is_name = word[0].isupper() and not begins and not is_unsegmented(word)
+            is_name = names and word[0].isupper() and not begins and not is_unsegmented(word)
             if is_name or _IDENTIFIER.search(word):
                 found.add(fold(word))
             begins = False

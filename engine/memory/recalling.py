@@ -13,8 +13,7 @@ import numpy as np
 
 from engine.memory import packets, ranking
 from engine.memory.model import Source
-from engine.memory.terms import question_terms, turn_terms
-from engine.text.tokens import MAX_QUERY
+from engine.memory.terms import asked_of, question_terms, turn_terms
 from engine.text.vectors import vector_text
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class Recall:
         self, connection: AsyncConnection, brain: int, text: str, meant: Meant | None
     ) -> tuple[list[Ranked], tuple[str, ...]]:
         """All relevant turns, best first."""
-        words = question_terms(text[:MAX_QUERY])
+        words = question_terms(asked_of(text))
         held = await _packed(connection, _PACKETS, (brain,), _PACKET)
         if not len(held):
             return [], ()
@@ -162,6 +161,7 @@ def _question(
         named=frozenset(named) if len(named) == 1 else frozenset(),
         reads=meant.reads if meant is not None else 0.0,
         limit=meant.model.embedder.default_distance if meant is not None else 0.0,
+        unrelated=meant.model.embedder.unrelated_distance if meant is not None else 1.0,
     )
 
 

@@ -9,7 +9,7 @@ from engine.errors import BudgetError, LanguageError, OutputError, PackageMissin
 from engine.memory import deciding, packets
 from engine.memory import synthesis_rows as rows
 from engine.memory.brains import entered_by_id, everything
-from engine.memory.distilling import Distiller
+from engine.memory.distilling import TURNS, Distiller
 from engine.memory.lesson_changes import Doing
 from engine.memory.model import SynthesisStep
 from engine.models.language.calling import NotReached
@@ -92,7 +92,7 @@ class Running:
     async def _distil(self, cluster: int, run: int) -> None:
         """One cluster. No transaction is open while the model writes."""
         async with entered_by_id(self._database, self._brain) as connection:
-            ids = await rows.packets(connection, self._brain, cluster)
+            ids = await rows.telling(connection, self._brain, cluster, TURNS)
             turns = await packets.turns(connection, self._brain, ids)
         text = await self._distiller.rule(turns)
         rule = None if text is None else (text, await self._meaning.passage(text))

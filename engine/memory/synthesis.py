@@ -17,6 +17,7 @@ from engine.memory import synthesis_rows as rows
 from engine.memory.batches import Batches
 from engine.memory.brains import entered, entered_by_id, everything
 from engine.memory.lesson_changes import Doing, cleaned
+from engine.memory.lessons import SOURCES
 from engine.memory.model import BrainId, BrainKey, SynthesisRun
 from engine.memory.running import Running
 from engine.memory.synthesis_steps import Steps
@@ -161,16 +162,15 @@ class Synthesis:
             return await rows.clusters(connection, limit=limit)
 
     async def cluster_sources(self, cluster: int) -> list[SourceTurn]:
-        """The turns of a cluster, oldest first.
+        """The turns of a cluster, oldest first: of many those that say most, as a model is shown them.
 
         Raises:
             LessonError: there is no such cluster.
         """
         async with everything(self._database) as connection:
             found = await self._cluster(connection, cluster)
-            return await packets.turns(
-                connection, found.brain, await rows.packets(connection, found.brain, cluster)
-            )
+            ids = await rows.telling(connection, found.brain, cluster, SOURCES)
+            return await packets.turns(connection, found.brain, ids)
 
     async def distil(self, cluster: int, text: str | None, *, actor: str) -> Distilled:
         """Give the rule of a waiting cluster by hand; with None it is kept that it teaches nothing.

@@ -75,6 +75,12 @@ _DUE = """
 """
 _WAITING = "SELECT count(*) FROM cluster WHERE brain = %s AND state = 'waiting'"
 _PACKETS = "SELECT packet FROM cluster_packet WHERE brain = %s AND cluster = %s ORDER BY packet"
+_TELLING = """
+    SELECT packet.id FROM cluster_packet AS member
+    JOIN packet ON packet.brain = member.brain AND packet.id = member.packet
+    WHERE member.brain = %s AND member.cluster = %s
+    ORDER BY packet.kind = 'correction' DESC, packet.at DESC, packet.id DESC LIMIT %s
+"""
 _HOLD = "SELECT state, run, lesson FROM cluster WHERE brain = %s AND id = %s FOR UPDATE"
 
 _DECIDE = """
@@ -192,6 +198,12 @@ async def packets(connection: AsyncConnection, brain: BrainId, cluster: int) -> 
     return [row[0] for row in await cursor.fetchall()]
 
 
+async def telling(connection: AsyncConnection, brain: BrainId, cluster: int, limit: int) -> list[int]:
+    """The packets that say most of what a cluster is about: corrections first, then the newest."""
+    cursor = await connection.execute(_TELLING, (brain, cluster, limit))
+    return [row[0] for row in await cursor.fetchall()]
+
+
 async def hold(
     connection: AsyncConnection, brain: BrainId, cluster: int
 ) -> tuple[ClusterState, int, int | None] | None:
@@ -246,7 +258,8 @@ def _run(row: Sequence[Any]) -> SynthesisRun:
         rules = count(run.tombstoned, "rule was", "rules were")
         notes.append(f"{rules} not written: a person had deleted what says the same.")
     if run.failed:
-        notes.append(f"{count(run.failed, 'cluster')} could not be distilled, and wait with the reason.")
+        wait = "it waits" if run.failed == 1 else "they wait"
+        notes.append(f"{count(run.failed, 'cluster')} could not be distilled: {wait}, with the reason.")
     return replace(run, notes=tuple(notes))
 
 

@@ -75,7 +75,7 @@ class Steps:
         if tell is not None and new:
             await tell(f"Comparing {count(len(new), 'turn')}")
         gathered = await gathering.grouped(new, model)
-        return gathered, ([f"{_turns(unseen)} for the next run: they have no vectors yet."] if unseen else [])
+        return gathered, ([f"{_turns(unseen)} for a vector, and for the next run."] if unseen else [])
 
     async def _model(self) -> tuple[Served | None, str]:
         """The model whose vectors are compared, or why there is none."""

@@ -12,7 +12,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from engine.text.tokens import parse_query
+from engine.text.tokens import MAX_QUERY, parse_query
 from engine.text.words import terms as words
 
 if TYPE_CHECKING:
@@ -45,6 +45,16 @@ def stems(found: Iterable[str]) -> list[str]:
     with _lock:  # a stemmer is for one thread at a time
         stem = _stemmer().stemWord
         return [stem(term) if term.isascii() and term.isalpha() else term for term in found]
+
+
+def asked_of(text: str) -> str:
+    """What of a turn is asked about: its beginning and its end, as long as a query may be. In between, a long
+    one is mostly what was pasted.
+    """
+    if len(text) <= MAX_QUERY:
+        return text
+    half = MAX_QUERY // 2
+    return f"{text[:half]} {text[-half + 1 :]}"
 
 
 def turn_terms(text: str) -> list[str]:

@@ -124,6 +124,15 @@ class Answering:
         secret=True,
         unset="none",
     )
+    api_keys: tuple[tuple[str, str], ...] = setting(
+        (),
+        parsing.account_keys,
+        "account=key, or several separated by commas",
+        "Keys of other accounts: each opens the memory of its account in `noctuary serve`, and nothing else. "
+        "In config.toml a list may be given.",
+        secret=True,
+        unset="none",
+    )
     rate_limit_per_minute: int = setting(
         0,
         parsing.integer(0, 1_000_000),
@@ -131,3 +140,8 @@ class Answering:
         "Requests a minute that `noctuary serve` answers each client. 0: no limit.",
         plain=True,
     )
+
+    @property
+    def guarded(self) -> bool:
+        """Whether `noctuary serve` wants to be shown a key."""
+        return self.api_token is not None or bool(self.api_keys)

@@ -24,6 +24,7 @@ EMBEDDED = "embedded"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _POSTGRES = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://")
+_ACCOUNT = re.compile(r"[\w.@:+-]{1,256}")
 _URL_PASSWORD = re.compile(r"(://[^:/?#@\s]*:).*@")
 _NAMED_PASSWORD = re.compile(r"(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)")
 
@@ -145,6 +146,17 @@ def secret(value: object, base: Path) -> str:
     if not (found.isascii() and found.isprintable()) or " " in found:
         raise ValueError("it is not a key")
     return found
+
+
+def account_keys(value: object, base: Path) -> tuple[tuple[str, str], ...]:
+    """Pairs of an account and a key of its, as a list or as text with commas. No key is of two accounts."""
+    parts = value if isinstance(value, list) else _as_text(value).split(",")
+    found: dict[str, str] = {}
+    for part in parts:
+        account, _, key = text(part, base).partition("=")
+        if not _ACCOUNT.fullmatch(account) or found.setdefault(secret(key, base), account) != account:
+            raise ValueError("it is not the key of one account")
+    return tuple((account, key) for key, account in found.items())
 
 
 def keymap(value: object, base: Path) -> dict[str, str]:

@@ -58,3 +58,11 @@ async def engine(indexed: Installation) -> AsyncIterator[Engine]:
     opened = await Engine.open(indexed.settings, application="benchmark")
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+async def empty_engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """An engine of its own, with no notes and no background work."""
+    opened = await Engine.open(Settings.load(fresh(tmp_path), cwd=tmp_path), application="benchmark")
+    yield opened
+    await opened.close()

@@ -13,26 +13,24 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from figures import Figure, data, fresh, median, percentile, show
+from figures import Figure, data, median, percentile, show
 from test_vectors import DIMENSION, clustered
 
-from engine import Engine
 from engine.brain.channels import NewEntry, channel_of
 from engine.language import Language
 from engine.memory import Memory, packets
 from engine.memory.brains import entered
 from engine.memory.model import BrainKey
 from engine.models.embedding import open_embedder
-from engine.settings import Settings
 from engine.text.vectors import vector_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from engine import Engine
     from engine.models.embedding.base import Embedder
 
 pytestmark = pytest.mark.benchmark
@@ -82,14 +80,6 @@ class Known:
         return next(self.vectors)
 
 
-@pytest.fixture
-async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
-    """An engine of its own, with no notes and no background work."""
-    opened = await Engine.open(Settings.load(fresh(tmp_path), cwd=tmp_path), application="benchmark")
-    yield opened
-    await opened.close()
-
-
 async def fill(engine: Engine, model: int) -> None:
     """100,000 packets in 200 brains, each with its vector."""
     texts = itertools.cycle(said())
@@ -114,7 +104,8 @@ async def fill(engine: Engine, model: int) -> None:
         await connection.execute("SELECT refresh_memory_statistics()")
 
 
-async def test_preparing_over_100_000_packets_in_200_brains(engine: Engine) -> None:
+async def test_preparing_over_100_000_packets_in_200_brains(empty_engine: Engine) -> None:
+    engine = empty_engine
     embedder = open_embedder(engine.settings)
     await embedder.ready()
     async with engine.database.connection() as connection:
@@ -149,7 +140,8 @@ async def test_preparing_over_100_000_packets_in_200_brains(engine: Engine) -> N
     )
 
 
-async def test_recording_from_eight_clients(engine: Engine) -> None:
+async def test_recording_from_eight_clients(empty_engine: Engine) -> None:
+    engine = empty_engine
     texts = itertools.cycle(said())
     await engine.notes.embedders.settle()
     memory = engine.memory

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 WITHIN = 60
+TASK = "other task"
+"""The name of such a process among the server's sessions."""
 POISON = b"this note kills who reads it"
 
 
@@ -50,13 +52,18 @@ class Nursery:
         *services: str,
         user: int | None = None,
         folder: Path | None = None,
+        task: str = "",
     ) -> int:
-        """An engine with some of `watch`, `work` and `embed`; its pid, once they run. `folder` is added first."""
+        """An engine with some of `watch`, `work` and `embed`; its pid, once they run. `folder` is added first.
+
+        With `task`, as `module:function`, it runs that coroutine over its database in their place.
+        """
         order = {
             "environment": dict(environment),
             "services": services,
             "user": user,
             "folder": str(folder) if folder else None,
+            "task": task,
         }
         word, pid = (await self._ask(order)).split(" ", 1)
         assert word == "started", pid
@@ -135,6 +142,9 @@ async def live(order: Mapping[str, Any], told: int) -> None:
     from engine import Engine
     from engine.settings import Settings
 
+    if order["task"]:
+        await work_at(order["task"], Settings.load(cwd=Path("/")), told)
+        return
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     engine = await Engine.open(Settings.load(cwd=Path("/")), application="other")
@@ -145,6 +155,20 @@ async def live(order: Mapping[str, Any], told: int) -> None:
     os.close(told)
     await stop.wait()
     await engine.close()
+
+
+async def work_at(task: str, settings: Any, told: int) -> None:
+    """Open the database, tell of it, and do the task until death."""
+    import importlib
+
+    from engine.database import Database
+
+    module, name = task.split(":")
+    function = getattr(importlib.import_module(module), name)
+    database = await Database.open(settings, application=TASK)
+    os.write(told, f"started {os.getpid()}".encode())
+    os.close(told)
+    await function(database, settings)
 
 
 def mortal(read: Any) -> Any:

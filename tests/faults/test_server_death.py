@@ -7,7 +7,6 @@ from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-import psutil
 import psycopg
 import pytest
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    import psutil
 
 AWAY = (DatabaseUnavailable, psycopg.Error)
 AGAIN_WITHIN = 40

@@ -37,9 +37,14 @@ class Served:
         return await ask(self.app, path, query=query, headers=headers)
 
     async def post(self, path: str, body: object = None, headers: Headers | None = None) -> Reply:
+        return await self.send("POST", path, body, headers)
+
+    async def send(
+        self, method: str, path: str, body: object = None, headers: Headers | None = None
+    ) -> Reply:
         sent = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         told = {"content-type": "application/json", "content-length": str(len(sent))} if sent else {}
-        return await ask(self.app, path, method="POST", headers=told | (headers or {}), pieces=[sent])
+        return await ask(self.app, path, method=method, headers=told | (headers or {}), pieces=[sent])
 
     async def json(self, path: str, query: str = "") -> Any:
         reply = await self.get(path, query)

@@ -27,10 +27,10 @@ SEARCH = {"query": "heron", "mode": "keyword"}
 PRINTING = """
 import ctypes, logging, os, subprocess, sys, warnings
 
-import engine.doors.mcp.tools as tools
-working = tools.arguments.read
+import engine.doors.mcp.arguments as arguments
+working = arguments.read
 
-def noisy(question, given):
+def noisy(parameters, given):
     print("printed \\x1b[2J")
     sys.stdout.write("written")
     sys.stdout.flush()
@@ -41,9 +41,9 @@ def noisy(question, given):
     ctypes.CDLL(None).fflush(None)
     subprocess.run(["echo", "said by a child"])
     assert sys.stdin.read() == "", "nobody else can take a message"
-    return working(question, given)
+    return working(parameters, given)
 
-tools.arguments.read = noisy
+arguments.read = noisy
 from tui.__main__ import run
 run()
 """
@@ -78,7 +78,7 @@ def test_the_first_requests_are_answered_before_there_is_a_database(shell: Shell
         server = ByHand(shell)
         server.begin()
         server.ask("tools/list")
-        assert len(server.answer()["result"]["tools"]) == 2
+        assert len(server.answer()["result"]["tools"]) == 13
         server.ask("ping")
         assert server.answer()["result"] == {}
         assert server.end() == (0, "", "")

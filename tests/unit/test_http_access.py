@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from engine.doors.http.access import MOST_CLIENTS, WINDOW, Access, Windows
+from engine.doors.http.asgi import answer
+from engine.doors.http.keys import ONE, WRONG, Keys, Unauthorized
+from engine.memory.model import LOCAL
 from tests.asgi import Headers, Reply, ask, well
+
+if TYPE_CHECKING:
+    from engine.doors.http.asgi import Receive, Scope, Send
 
 TOKEN = "s3cret"
 HOSTS = frozenset({"localhost"})
 
 
 def guard(token: str | None = None, limit: int = 0, hosts: frozenset[str] | None = None) -> Access:
-    return Access(well, token, Windows(limit), hosts, bare=frozenset({"/page"}))
+    return Access(well, Keys.of(token), Windows(limit), hosts, bare=frozenset({"/page"}))
 
 
 def bearer(token: str) -> Headers:
@@ -57,6 +65,57 @@ async def test_who_shows_the_token_is_let_through(kind: str) -> None:
     assert (await ask(guard(TOKEN), "/search", headers={"authorization": f"{kind} {TOKEN}"})).status == 200
 
 
+@pytest.mark.parametrize("headers", [{"x-api-key": TOKEN}, bearer(TOKEN)])
+async def test_a_key_is_shown_in_either_header(headers: Headers) -> None:
+    assert (await ask(guard(TOKEN), "/search", headers=headers)).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x-api-key": "wrong"}, {"x-api-key": ""}, {"x-api-key": f"Bearer {TOKEN}"}]
+)
+async def test_a_wrong_key_is_no_key(headers: Headers) -> None:
+    assert (await ask(guard(TOKEN), "/search", headers=headers)).json == {"detail": WRONG}
+
+
+async def test_who_shows_two_keys_is_told_to_show_one() -> None:
+    reply = await ask(guard(TOKEN), "/search", headers=bearer(TOKEN) | {"x-api-key": TOKEN})
+    assert (reply.status, reply.json) == (401, {"detail": ONE})
+    twice = {"headers": [(b"x-api-key", TOKEN.encode())] * 2}
+    with pytest.raises(Unauthorized, match=ONE):
+        Keys.of(TOKEN).account(twice)
+
+
+async def account_of(keys: Keys, headers: Headers, path: str = "/prepare") -> Reply:
+    async def tell(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer(send, 200, scope["state"]["account"])
+
+    return await ask(
+        Access(tell, keys, Windows(0), shared=frozenset({"prepare", "lessons"})), path, headers=headers
+    )
+
+
+async def test_a_key_stands_for_its_account_which_has_nothing_but_its_memory() -> None:
+    keys = Keys.of(TOKEN, [("acme", "k1"), ("acme", "k2"), ("local", "k3")])
+    for key, account in ((TOKEN, LOCAL), ("k1", "acme"), ("k2", "acme"), ("k3", LOCAL)):
+        assert (await account_of(keys, {"x-api-key": key})).json == {"detail": account}
+    assert (await account_of(keys, {"x-api-key": "k1"}, "/lessons/1/sources")).status == 200
+    for path in ("/search", "/status", "/openapi.json", "/", "//search", "/preparex", "*"):
+        assert (await account_of(keys, {"x-api-key": "k1"}, path)).status == 403, path
+        assert (await account_of(keys, {"x-api-key": "k3"}, path)).status == 200, path
+
+
+async def test_where_only_other_accounts_have_keys_nobody_else_is_let_in() -> None:
+    keys = Keys.of(None, [("acme", "k1")])
+    assert (await account_of(keys, {})).status == 401
+    assert (await account_of(keys, {"x-api-key": "k2"})).status == 401
+    assert (await account_of(keys, bearer("k1"))).json == {"detail": "acme"}
+
+
+async def test_where_there_are_no_keys_any_is_as_good_as_none() -> None:
+    for headers in ({}, {"x-api-key": "any"}, bearer("any")):
+        assert (await account_of(Keys(), headers)).json == {"detail": LOCAL}
+
+
 async def test_health_is_never_guarded() -> None:
     strict = guard(TOKEN, limit=1, hosts=HOSTS)
     for _ in range(5):
@@ -73,7 +132,7 @@ async def test_a_page_without_data_needs_no_token_and_may_be_linked_to() -> None
 
 async def test_a_client_has_so_many_requests_in_a_window() -> None:
     clock = Clock()
-    limited = Access(well, None, Windows(2, clock=clock))
+    limited = Access(well, Keys(), Windows(2, clock=clock))
 
     async def asked(peer: str = "10.0.0.1", **headers: str) -> Reply:
         return await ask(limited, "/search", peer=peer, headers=headers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.doors.http import bounds
-from engine.doors.http.bounds import BODY_BYTES, HEADER_BYTES, TARGET_BYTES, Bounds
+from engine.doors.http.bounds import BODY_BYTES, HEADER_BYTES, LARGE_BYTES, TARGET_BYTES, Bounds
 from tests.asgi import Reply, ask, well
 from tests.support import eventually
 
@@ -33,6 +33,33 @@ async def test_a_longer_one_is_refused_announced_or_not() -> None:
     assert refused(await ask(bounded, headers=announced, pieces=[b"", b""], stuck=True), 413)
     endless = (b"a" * 1000 for _ in range(BODY_BYTES))
     assert refused(await ask(bounded, pieces=endless), 413)
+
+
+async def test_a_large_body_comes_where_one_may() -> None:
+    turns = Bounds(well, {"/turn"})
+    megabyte = [b"a" * 1_000_000]
+    for headers in ({"content-length": "1000000"}, {"transfer-encoding": "chunked"}):
+        assert (await ask(turns, "/turn", headers=headers, pieces=megabyte)).body == b"1000000"
+        assert refused(await ask(turns, "/other", headers=headers, pieces=megabyte), 413)
+    announced = {"content-length": str(LARGE_BYTES + 1)}
+    assert refused(await ask(turns, "/turn", headers=announced, pieces=[b"", b""], stuck=True), 413)
+    much = [*megabyte * 4, b"a" * 200_000]
+    assert refused(await ask(turns, "/turn", headers={"transfer-encoding": "chunked"}, pieces=much), 413)
+
+
+async def test_only_a_few_large_bodies_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_LARGE", 1)
+    turns, gone = Bounds(slow := Slow(), {"/turn"}), asyncio.Event()
+    large, small = {"content-length": str(BODY_BYTES + 1)}, {"content-length": "2"}
+    asking = asyncio.create_task(ask(turns, "/turn", headers=large, gone=gone))
+    await eventually(lambda: slow.began)
+    crowded = await ask(turns, "/turn", headers=large)
+    assert refused(crowded, 503)
+    assert crowded.headers["retry-after"] == "2"
+    beside = asyncio.create_task(ask(turns, "/turn", headers=small, pieces=[b"{}"], gone=gone))
+    gone.set()
+    assert ((await asking).status, (await beside).status) == (0, 0)
+    assert (turns._open, turns._held) == (0, 0)
 
 
 async def test_a_long_address_and_long_headers_are_refused() -> None:

@@ -18,6 +18,7 @@ ONE = [
     ("Do not use emojis in answers.", "Avoid emojis in answers."),
     ("Use 2 spaces for indentation.", "Indent with 2 spaces."),
     ("Immer Tabs zum Einr\u00fccken verwenden.", "Zum Einr\u00fccken immer Tabs verwenden."),
+    ("Verwende Tabs f\u00fcr die Einr\u00fcckung.", "Nutze zum Einr\u00fccken immer Tabs."),
     ("Write documents for every client.", "Write the documents for each client."),
 ]
 TWO = [
@@ -36,6 +37,7 @@ TWO = [
     ("Name the database users_db.", "Name the main database orders_db."),
     ("Ask before deleting files.", "Delete files without asking."),
     ("Immer direkt auf main pushen.", "Nie direkt auf main pushen."),
+    ("Genehmige alles, was von Alice kommt.", "Genehmige alles, was von Bob kommt."),
     ("Toujours pousser sur main.", "Ne jamais pousser sur main."),
     (
         "\u76f4\u63a5\u63a8\u9001\u5230\u4e3b\u5206\u652f\u3002",

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from engine.doors.mcp import arguments, wire
+from engine.doors.mcp.tools import TOOLS
 from engine.errors import FolderError, QueryError
 
-SCHEMA = Draft202012Validator(arguments.schema("query", "what"))
+SEARCH = TOOLS["search"].parameters
+SCHEMA = Draft202012Validator(arguments.schema(SEARCH))
 
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 60), st.floats(0, 60), st.text("a \n~/\0é\ud800", max_size=5),
@@ -89,7 +91,7 @@ def test_arguments_are_read_as_the_schema_says_or_refused_in_a_sentence(given: d
     # The schema cannot say what is blank, or what is no folder.
     blank = any(isinstance(value, str) and not value.strip() for value in told.values())
     try:
-        asked, options = arguments.read("query", given)
+        options = arguments.read(SEARCH, given)
     except FolderError:
         return
     except QueryError:
@@ -97,12 +99,12 @@ def test_arguments_are_read_as_the_schema_says_or_refused_in_a_sentence(given: d
         assert not readable
         return
     assert SCHEMA.is_valid(told)
-    assert asked == given["query"]
-    assert set(options) == {{"path": "path_glob"}.get(name, name) for name in told} - {"query"}
+    assert options["asked"] == given["query"]
+    assert set(options) == {{"path": "path_glob", "query": "asked"}.get(name, name) for name in told}
 
 
 @pytest.mark.parametrize("name", ["", "Query", "QUERY", "x" * 10_000, "\x1b[2J"])
 def test_a_parameter_that_there_is_none_of_is_refused_briefly(name: str) -> None:
     with pytest.raises(QueryError, match=r"There is no parameter .*There are: query, k") as refused:
-        arguments.read("query", {"query": "owl", name: 1})
+        arguments.read(SEARCH, {"query": "owl", name: 1})
     assert len(str(refused.value)) < 300

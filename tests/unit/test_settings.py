@@ -109,6 +109,22 @@ def test_a_secret_that_is_not_valid_is_not_shown(home: Home) -> None:
     assert "word" not in message.replace("pass", "")
 
 
+def test_keys_of_accounts_are_pairs_and_never_shown(home: Home) -> None:
+    assert not home.load().guarded
+    home.dotenv("NOCTUARY_API_KEYS='acme=k1==, acme=k2,zoo=k3'\n")
+    settings = home.load()
+    assert settings.api_keys == (("acme", "k1=="), ("acme", "k2"), ("zoo", "k3"))
+    assert settings.guarded
+    assert settings.api_token is None
+    assert "k3" not in f"{settings!r} {settings.rows()}"
+
+
+@pytest.mark.parametrize("value", ["k1", "=k1", "acme=", "acme=k 1", "a b=k1", "acme=k1,zoo=k1", "acme=k1,,"])
+def test_a_key_that_is_of_no_account_or_of_two_is_refused(home: Home, value: str) -> None:
+    home.dotenv(f"NOCTUARY_API_KEYS='{value}'\n")
+    assert "api_keys is ***" in home.refusal()
+
+
 def test_an_unknown_provider_is_refused_with_what_is_valid(home: Home) -> None:
     home.dotenv("# knowman\n\nEMBEDDINGS_PROVIDER=cloud\n")
     message = home.refusal()

@@ -1,4 +1,4 @@
-"""`noctuary mcp`: the notes as tools for programs that speak the Model Context Protocol."""
+"""`noctuary mcp`: notes and memory as tools for programs that speak the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.settings import Settings
     help="Keep the index true to the disk meanwhile, or only search what others index.",
 )
 def mcp(*, watch: bool) -> int:
-    """Serve search and ask to an assistant, over standard input and output.
+    """Serve notes and memory to an assistant, over standard input and output.
 
     It is started by a program that speaks MCP, such as Claude Code:
     claude mcp add noctuary -- noctuary mcp

@@ -1,4 +1,4 @@
-"""`noctuary serve`: the notes by HTTP, and the background services that keep the index live."""
+"""`noctuary serve`: notes and memory by HTTP, and the background services that keep the index live."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("noctuary.http")
 @parameters.JSON
 @AS_TEXT
 def serve(host: str, port: int, *, watch: bool, work: bool, as_json: bool, as_text: bool) -> int:
-    """Serve the notes by HTTP until stopped.
+    """Serve notes and memory by HTTP until stopped.
 
     GET /dashboard is a page, GET /openapi.json describes the rest. It is not served to other machines without
     API_TOKEN. What happens is told as by `noctuary watch`.
@@ -42,7 +42,7 @@ def serve(host: str, port: int, *, watch: bool, work: bool, as_json: bool, as_te
     from engine.doors.http import listening
 
     as_text = form(as_json=as_json, as_text=as_text)
-    place = listening.bind(host, port, guarded=Settings.load().api_token is not None)
+    place = listening.bind(host, port, guarded=Settings.load().guarded)
     try:
         return session.run(
             lambda engine: _serve(engine, place, watch=watch, work=work, as_text=as_text),
@@ -58,8 +58,10 @@ async def _serve(engine: Engine, place: Listening, *, watch: bool, work: bool, a
 
     async with jsonlog.to_stdout(engine, as_text=as_text):
         await engine.start(watch=watch, work=work, embed=work)
-        if engine.settings.api_token is None:
-            _log.warning("API_TOKEN is not set: whoever reaches %s may read the notes.", place.url)
+        if not engine.settings.guarded:
+            _log.warning(
+                "API_TOKEN is not set: whoever reaches %s may read the notes and the memory.", place.url
+            )
         _log.info("Serving on %s; the dashboard is %s/dashboard. Ctrl+C ends it.", place.url, place.url)
         await server.serve(application(engine, watching=watch, hosts=place.hosts), place.sockets)
     return exits.DONE

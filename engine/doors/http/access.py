@@ -1,7 +1,8 @@
-"""Who may ask, and how often: a token, a limit by client, and no other site's page. Knows nothing of search.
+"""Who may ask, and how often: a key, a limit by client, and no other site's page. Knows nothing of search.
 
 It stands before an ASGI application, so that no route can forget it. `/health` is never guarded. A page that
-holds no data may be fetched without a token; what it then asks for may not.
+holds no data may be fetched without a key; what it then asks for may not. Keys of other accounts open the
+memory of theirs; the notes are the owner's alone.
 
 A browser on this machine reaches a server that is open here, whatever page it shows. So a request is refused
 that another site's page made, by what browsers say of it (`Origin`, `Sec-Fetch-Site`); so is one that names
@@ -10,7 +11,6 @@ another host, which is how a page whose name was turned to this address (DNS reb
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import math
 import re
@@ -20,11 +20,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.doors.http.asgi import answer, header
+from engine.doors.http.keys import Unauthorized
+from engine.memory.model import LOCAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.doors.http.asgi import App, Headers, Receive, Scope, Send
+    from engine.doors.http.keys import Keys
 
 HEALTH = "/health"
 """Never guarded: whoever looks after the process has no token."""
@@ -84,16 +87,19 @@ class Windows:
 
 @dataclass(frozen=True)
 class Access:
-    """An application behind the guard. Without a `token` it is open to whoever reaches it.
+    """An application behind the guard. Without `keys` it is open to whoever reaches it.
 
-    `hosts` are the names it may be asked by, None for any; `bare` are paths that hold no data.
+    `hosts` are the names it may be asked by, None for any; `bare` are paths that hold no data; `shared` are
+    the first parts of paths that other accounts than the owner's may ask for. The application finds the
+    account in the `state` of the scope.
     """
 
     app: App
-    token: str | None
+    keys: Keys
     windows: Windows
     hosts: frozenset[str] | None = None
     bare: frozenset[str] = field(default_factory=frozenset)
+    shared: frozenset[str] = field(default_factory=frozenset)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -114,7 +120,7 @@ class Access:
             self._wrong_host(scope)
             or self._too_often(scope)
             or (None if bare else self._from_elsewhere(scope))
-            or (None if bare else self._no_token(scope))
+            or (None if bare else self._no_key(scope))
             or _no_json(scope)
         )
 
@@ -140,15 +146,16 @@ class Access:
             return None
         return Refusal(403, "Another site's page may not ask here.")
 
-    def _no_token(self, scope: Scope) -> Refusal | None:
-        if self.token is None:
-            return None
-        kind, _, shown = (header(scope, b"authorization") or "").partition(" ")
-        right = hmac.compare_digest(shown.strip().encode("latin-1"), self.token.encode())
-        if right and kind.lower() == "bearer":
-            return None
-        challenge = 'Bearer realm="noctuary"' + (', error="invalid_token"' if shown else "")
-        return Refusal(401, "A token is missing or wrong.", (("www-authenticate", challenge),))
+    def _no_key(self, scope: Scope) -> Refusal | None:
+        try:
+            account = self.keys.account(scope)
+        except Unauthorized as error:
+            challenge = 'Bearer realm="noctuary"' + (', error="invalid_token"' if error.shown else "")
+            return Refusal(401, error.detail, (("www-authenticate", challenge),))
+        if account != LOCAL and scope["path"].strip("/").partition("/")[0] not in self.shared:
+            return Refusal(403, "This key opens the memory of its account, and nothing else.")
+        scope.setdefault("state", {})["account"] = account
+        return None
 
 
 def _no_json(scope: Scope) -> Refusal | None:

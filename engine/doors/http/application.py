@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
 
-from engine.doors.http import dashboard, problems, shapes
+from engine.doors.http import dashboard, memory_routes, problems, shapes, whose
 from engine.doors.http.access import HEALTH, Access, Windows
 from engine.doors.http.bounds import Bounds
 from engine.doors.http.journal import Journal
-from engine.doors.http.routes import ERRORS, QUIET, Routes
+from engine.doors.http.keys import Keys
+from engine.doors.http.memory_routes import MemoryRoutes
+from engine.doors.http.problems import ERRORS
+from engine.doors.http.routes import QUIET, Routes
 from engine.version import VERSION
 
 if TYPE_CHECKING:
@@ -28,19 +31,27 @@ SAFETY = {
 }
 """On every answer: no other site's page may use one, and no cache keeps it."""
 
-ABOUT = "Notes you can cite. Errors are `{detail}`; what the server did not foresee has an `id` for its log."
-BEARER = "token"
+ABOUT = (
+    "Notes you can cite, and memory you can audit. Errors are `{detail}`; what the server did not foresee has"
+    f" an `id` for its log. {whose.ABOUT}"
+)
+SCHEMES = {
+    "token": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+"""The ways to show a key; one of them, once."""
 
 
 def application(engine: Engine, *, watching: bool, hosts: frozenset[str] | None = None) -> App:
     """All of it over one engine. `hosts` as in `Access`; `watching` as in `Routes`."""
     settings = engine.settings
     guarded = Access(
-        Bounds(_Framework(engine, watching=watching)),
-        settings.api_token,
+        Bounds(_Framework(engine, watching=watching), memory_routes.LARGE),
+        Keys.of(settings.api_token, settings.api_keys),
         Windows(settings.rate_limit_per_minute),
         hosts,
         bare=frozenset({dashboard.PATH}),
+        shared=memory_routes.PARTS,
     )
     return Journal(_Safe(guarded), QUIET)
 
@@ -57,8 +68,9 @@ class _Framework(FastAPI):
             redoc_url=None,
             redirect_slashes=False,
         )
-        self._guarded = engine.settings.api_token is not None
+        self._guarded = engine.settings.guarded
         self.include_router(Routes(engine, watching=watching).router())
+        self.include_router(MemoryRoutes(engine).router())
         self.add_api_route(dashboard.PATH, dashboard.page, include_in_schema=False)
         problems.install(self)
 
@@ -72,12 +84,12 @@ def _true(document: dict[str, Any], *, guarded: bool) -> dict[str, Any]:
     always = [413, 414, 431, 500]
     behind = [*([401] if guarded else []), 403, 421, 429]
     if guarded:
-        document["components"]["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer"}}
+        document["components"]["securitySchemes"] = SCHEMES
     for path, item in document["paths"].items():
         for operation in item.values():
             free = path == HEALTH
             if guarded and not free:
-                operation["security"] = [{BEARER: []}]
+                operation["security"] = [{name: []} for name in SCHEMES]
             for status in always if free else sorted([*always, *behind]):
                 operation["responses"].setdefault(str(status), _problem(status))
     return document

@@ -22,6 +22,11 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
+def every(scope: Scope, name: bytes) -> list[bytes]:
+    """A header of the request (its name in lower case) as it came, as often as it is given."""
+    return [bytes(value) for key, value in scope["headers"] if key == name]
+
+
 async def answer(send: Send, status: int, detail: str, headers: Headers = (), **more: str) -> None:
     """Send an error in the shape that all of them have: `{"detail": …}`."""
     body = json.dumps({"detail": detail, **more}).encode()

@@ -2,6 +2,7 @@
 worked for.
 
 The body is read here, whole, before anything looks at it: it is small, and the bound holds for every route.
+That of a turn may be large, so only a few of those are held at a time.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ from typing import TYPE_CHECKING
 from engine.doors.http.asgi import answer, header
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from engine.doors.http.asgi import App, Message, Receive, Scope, Send
 
 BODY_BYTES = 64 * 1024
 """The longest question is a tenth of it in any script."""
+
+LARGE_BYTES = 4 * 1024 * 1024
+"""A turn of a megabyte, in any script and with every sign beyond ASCII written as an escape."""
+
+MOST_LARGE = 8
+"""Bodies longer than `BODY_BYTES` that are held at once."""
 
 TARGET_BYTES = 32 * 1024
 """Path and query: the longest question with each byte as three signs, and room."""
@@ -31,13 +40,20 @@ AGAIN_SECONDS = 2
 BODY_SECONDS = 10.0
 """A body of that size comes in one, over any line."""
 
+LARGE_SECONDS = 60.0
+"""The same for a large one: four megabytes over half a megabit."""
+
 
 class Bounds:
-    """An application that gets only so many requests, of a bounded size, whole."""
+    """An application that gets only so many requests, of a bounded size, whole. `large` are paths to which a
+    large body may be sent.
+    """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, large: Collection[str] = ()) -> None:
         self._app = app
+        self._large = frozenset(large)
         self._open = 0
+        self._held = 0  # of the open ones, those that may be large
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -50,24 +66,28 @@ class Bounds:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
             await answer(send, 431, "The headers are too long.", _CLOSE)
             return
-        if self._open >= MOST_OPEN:
+        large = scope["path"] in self._large and not _small(scope)
+        if self._open >= MOST_OPEN or (large and self._held >= MOST_LARGE):
             await answer(send, 503, "The server is busy.", (*_CLOSE, ("retry-after", str(AGAIN_SECONDS))))
             return
         self._open += 1
+        self._held += large
         try:
-            await self._bounded(scope, receive, send)
+            await self._bounded(scope, receive, send, large=large)
         finally:
             self._open -= 1
+            self._held -= large
 
-    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send, *, large: bool) -> None:
+        most, seconds = (LARGE_BYTES, LARGE_SECONDS) if large else (BODY_BYTES, BODY_SECONDS)
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await _body(scope, receive)
+            async with asyncio.timeout(seconds):
+                body = await _body(scope, receive, most)
         except TimeoutError:
             await answer(send, 408, "The body did not come.", _CLOSE)
             return
         except _TooLong:
-            await answer(send, 413, f"The body is longer than {BODY_BYTES:,} bytes.", _CLOSE)
+            await answer(send, 413, f"The body is longer than {most:,} bytes.", _CLOSE)
             return
         if body is not None:
             await _while_wanted(self._app, scope, body, receive, send)
@@ -81,10 +101,21 @@ class _TooLong(Exception):
     """The body is longer than it may be."""
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes | None:
+def _announced(scope: Scope) -> int | None:
+    """The length of the body, where it is told before."""
+    told = header(scope, b"content-length") or ""
+    return int(told) if told.isdecimal() else None
+
+
+def _small(scope: Scope) -> bool:
+    """Whether it is known beforehand that the body is."""
+    told = _announced(scope)
+    return told <= BODY_BYTES if told is not None else header(scope, b"transfer-encoding") is None
+
+
+async def _body(scope: Scope, receive: Receive, most: int) -> bytes | None:
     """The whole body; None when the client went away in the midst of it."""
-    announced = header(scope, b"content-length") or ""
-    if announced.isdecimal() and int(announced) > BODY_BYTES:
+    if (_announced(scope) or 0) > most:
         raise _TooLong
     body = bytearray()
     while True:
@@ -92,7 +123,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")
-        if len(body) > BODY_BYTES:
+        if len(body) > most:
             raise _TooLong
         if not message.get("more_body", False):
             return bytes(body)

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from engine.doors import narrowing
 from engine.doors.http import shapes, told
+from engine.doors.http.problems import errors
 from engine.doors.http.turns import Turns, searches
 from engine.notes.model import MOST_CITATIONS
 
@@ -51,25 +52,25 @@ class Routes:
         """All of them, as the OpenAPI document lists them."""
         router = APIRouter(redirect_slashes=False)
         add = router.add_api_route
-        add("/health", self.health, operation_id="health", responses=_errors())
-        add("/search", self.search, operation_id="search", responses=_errors(422, 503))
-        add("/ask", self.ask, methods=["POST"], operation_id="ask", responses=_errors(400, 415, 422, 503))
-        add("/eval", self.eval, operation_id="eval", responses=_errors(409, 503))
-        add("/eval/history", self.history, operation_id="eval_history", responses=_errors(422, 503))
+        add("/health", self.health, operation_id="health", responses=errors())
+        add("/search", self.search, operation_id="search", responses=errors(422, 503))
+        add("/ask", self.ask, methods=["POST"], operation_id="ask", responses=errors(400, 415, 422, 503))
+        add("/eval", self.eval, operation_id="eval", responses=errors(409, 503))
+        add("/eval/history", self.history, operation_id="eval_history", responses=errors(422, 503))
         add(
             "/index",
             self.index,
             methods=["POST"],
             status_code=202,
             operation_id="index",
-            responses=_errors(400, 404, 415, 422, 503),
+            responses=errors(400, 404, 415, 422, 503),
         )
-        add("/index/{job_id}", self.index_state, operation_id="index_state", responses=_errors(404, 422, 503))
-        add("/status", self.status, operation_id="status", responses=_errors(503))
+        add("/index/{job_id}", self.index_state, operation_id="index_state", responses=errors(404, 422, 503))
+        add("/status", self.status, operation_id="status", responses=errors(503))
         files: dict[int | str, dict[str, Any]] = {200: {"model": list[shapes.File]}}
-        add("/files", self.files, operation_id="files", responses=files | _errors(503), response_model=None)
-        add("/jobs/recent", self.jobs, operation_id="jobs_recent", responses=_errors(422, 503))
-        add("/traces/recent", self.traces, operation_id="traces_recent", responses=_errors(422, 503))
+        add("/files", self.files, operation_id="files", responses=files | errors(503), response_model=None)
+        add("/jobs/recent", self.jobs, operation_id="jobs_recent", responses=errors(422, 503))
+        add("/traces/recent", self.traces, operation_id="traces_recent", responses=errors(422, 503))
         return router
 
     async def health(self) -> shapes.Health:
@@ -147,26 +148,3 @@ class Routes:
 
     async def _checked(self, citations: Sequence[Citation]) -> list[shapes.Citation]:
         return [told.citation(*each) for each in await narrowing.checked(self._engine, citations)]
-
-
-def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of a route for the OpenAPI document; those of the guard are added to all."""
-    return {status: {"model": shapes.Problem, "description": ERRORS[status]} for status in statuses}
-
-
-ERRORS = {
-    400: "The body cannot be read.",
-    401: "The token is missing or wrong.",
-    403: "Another site's page asked.",
-    404: "There is none of that number or path.",
-    409: "There are no labelled questions.",
-    413: "The body is too long.",
-    414: "The address is too long.",
-    415: "The body is not application/json.",
-    421: "The server does not answer to that host name.",
-    422: "Something in the request is not valid.",
-    429: "Too many requests.",
-    431: "The headers are too long.",
-    500: "A fault of the server; its log tells of it by the id.",
-    503: "The database is away, or all turns are taken.",
-}

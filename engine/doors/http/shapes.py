@@ -17,7 +17,7 @@ LONGEST_PATH = 4096
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="What is looked for.")]
 
 
-def _whole(value: object) -> object:
+def whole(value: object) -> object:
     """A whole number as JSON has it: 3 and 3.0, and neither true nor "3"."""
     if isinstance(value, bool | str):
         raise PydanticCustomError("int_type", "Input should be a valid integer")
@@ -25,7 +25,7 @@ def _whole(value: object) -> object:
 
 
 Count = Annotated[
-    int, Field(ge=1, le=MOST_CITATIONS, description="Citations at most."), BeforeValidator(_whole)
+    int, Field(ge=1, le=MOST_CITATIONS, description="Citations at most."), BeforeValidator(whole)
 ]
 
 

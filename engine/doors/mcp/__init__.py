@@ -1,1 +1,1 @@
-"""`noctuary mcp`: search and ask as tools of the Model Context Protocol, over standard input and output."""
+"""`noctuary mcp`: notes and memory as tools of the Model Context Protocol, over standard input and output."""

@@ -20,8 +20,9 @@ from mcp_types import (
 )
 
 from engine.doors.mcp import arguments
+from engine.doors.mcp.tool import Call
 from engine.doors.mcp.tools import TOOLS
-from engine.errors import FolderError, NoctuaryError, QueryError
+from engine.errors import BrainError, FolderError, LessonError, NoctuaryError, QueryError, TurnError
 from engine.text.safe import visible
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ SETTLING = 0.05
 """Seconds in which what came last becomes a call."""
 
 FAULT = "Noctuary met a fault of its own; `noctuary log` tells of it."
+
+CALLERS = (QueryError, FolderError, BrainError, TurnError, LessonError)
+"""Errors of who calls: the log need not tell of them."""
+
+LONGEST_CLIENT = 80
+"""Letters of a client's name."""
 
 _log = logging.getLogger("noctuary.mcp")
 
@@ -87,11 +94,11 @@ class Calls:
     ) -> CallToolResult:
         tool = TOOLS[name]
         try:
-            asked, options = arguments.read(tool.question, given)
+            options = arguments.read(tool.parameters, given)
             async with self._room:
                 engine = await self._opened.engine()
-                text, value = await tool.work(engine, asked, options, _reporting(context))
-        except (QueryError, FolderError) as error:
+                text, value = await tool.work(Call(engine, options, _reporting(context), _client(context)))
+        except CALLERS as error:
             return _failed(str(error))
         except NoctuaryError as error:
             _log.warning("%s failed: %s", name, error)
@@ -123,6 +130,13 @@ def _reporting(context: ServerRequestContext[Any]) -> Callable[[float, str], Cor
     return report
 
 
+def _client(context: ServerRequestContext[Any]) -> str:
+    """What the client calls itself; empty where it does not tell."""
+    told = context.session.client_params
+    name = told.client_info.name[:LONGEST_CLIENT] if told else ""
+    return visible(name, keep_newlines=False, keep_tabs=False).strip()
+
+
 def _failed(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=visible(sentence))], is_error=True)
 
@@ -133,13 +147,13 @@ def _described(name: str) -> Tool:
         name=name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema,
+        input_schema=arguments.schema(tool.parameters),
         output_schema=dict(tool.output_schema),
         annotations=ToolAnnotations(
             title=tool.title,
-            read_only_hint=True,
-            destructive_hint=False,
-            idempotent_hint=True,
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
             open_world_hint=False,
         ),
     )
