@@ -54,7 +54,7 @@ def lesson(number: int, text: str, odd: str = "") -> Lesson:
         uses=number % 3 * 4,
         reinforced=1 + number % 2,
         pinned=number == 2,
-        sources=1 + number % 3,
+        sources=2 + number % 3,
         new=number < 2,
         deleted_at=NOON - timedelta(hours=5) if deleted else None,
         deleted_by=f"human{odd}" if deleted else "",
@@ -67,14 +67,14 @@ def turns(texts: Sequence[str], odd: str = "") -> list[SourceTurn]:
     return [
         SourceTurn(
             packet=number,
-            at=NOON - timedelta(days=2, hours=number),
+            at=NOON - timedelta(days=2, hours=len(texts) - number),
             channel=f"work{odd}",
-            origin=f"claude-code session.jsonl:{number}{odd}",
+            origin=f"claude-code session.jsonl:{7 + number}{odd}",
             kind=[Kind.CORRECTION, Kind.RAW, Kind.OVERWRITE][number % 3],
             speaker=f"alice{odd}",
             input=text,
             input_recalled=number % 3 == 2,
-            response=f"I see: {text}",
+            response=f"Understood: {text}" if odd else "Understood, from now on.",
             response_recalled=number % 2 == 1,
         )
         for number, text in enumerate(texts)
