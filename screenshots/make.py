@@ -20,9 +20,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from engine.notes.answered import Answer
 from engine.settings import Settings
 from tests.scripted_llm import Reply, ScriptedLLM
+from tests.tui.made_up_lessons import make_up
 from tui.app import NoctuaryApp
 
 if TYPE_CHECKING:
@@ -76,6 +79,12 @@ ANSWER = (
     "The barn owl hunts at night and hears a mouse under the snow [1]. ",
     "A nightjar rests by day and hunts moths at dusk [2].",
 )
+SAID = (
+    "pnpm, please. We left npm behind in all projects, and CI has no npm any more.",
+    "Again npm in your script! I told you: use pnpm.",
+)
+"""What the lessons of the picture came from."""
+
 QUESTIONS = (
     ("owl-night", "which owl hunts at night", "birds/barn-owl.md"),
     ("rollback", "how to roll back a deployment", "work/deploy.md"),
@@ -217,7 +226,9 @@ async def tour(camera: Camera) -> None:
     await asyncio.to_thread(let_it_drift)
     await camera.press("4", "R", "space")
     await camera.shoot("drift")
-    await camera.press("space", "8")
+    await camera.press("space", "5", "j", "d", "d", "k", "k", "k")
+    await camera.shoot("lessons")
+    await camera.press("8")
     await camera.shoot("log", NARROW)
     if camera.app.engine is not None:
         await evaluated(camera.app.engine)
@@ -235,6 +246,7 @@ async def main() -> None:
     """Open the app on the vault and take all pictures."""
     os.environ["TZ"] = "UTC"
     os.environ["HOME"] = str(PLACE)
+    make_up(pytest.MonkeyPatch(), said=SAID)
     first = NoctuaryApp(settings(), now=lambda: NOON)
     async with first.run_test(size=NARROW) as pilot:
         await Camera(first, pilot).shoot("first-run", NARROW)

@@ -25,6 +25,12 @@ SCOPES = {
 }
 """Every scope with its heading in the help."""
 
+NOTES = {
+    "lessons": "A row says D when the lesson is to be deleted, + when it is new since your last visit. The "
+    "filter takes words and also core:x, user:x, age:>30d, unused, new, expired, deleted, all, L12.",
+}
+"""What else the help says of a scope."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:

@@ -218,6 +218,7 @@ async def test_the_order_goes_round(settings: Settings):
         await screen.press("o")
         assert "first to go first" in screen.text
         assert screen.rules == ["Goes first.", "Goes last."]
+        assert screen.here == "Goes first."
         await screen.press("o")
         assert "least used first" in screen.text
         assert screen.rules == ["Goes last.", "Goes first."]

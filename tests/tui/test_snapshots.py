@@ -22,6 +22,7 @@ from engine.notes.model import EmbeddingProgress
 from engine.notes.traced import Trace, TraceKind
 from tests.support import eventually
 from tests.tui.desk import NOON, NOTES, Desk, _idle, fill_queue, write
+from tests.tui.made_up_lessons import RULES, make_up
 from tui.app import NoctuaryApp
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(Notes, "drift", at_noon)
     monkeypatch.setattr(Language, "ledger", ledger)
     monkeypatch.setattr(Engine, "start", _idle)
+    make_up(
+        monkeypatch, [*RULES[:4], f"Beware of {HOSTILE} in what is learned.", RULES[5]], odd=f" {HOSTILE}"
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
         time.tzset()
@@ -134,6 +138,11 @@ SHOTS = {
     "job": ("3", "s", "s", "s", "i"),
     "retry": ("3", "r"),
     "drift": ("4", "R", "c", "j"),
+    "lessons": ("5", "j", "d", "space"),
+    "lessons-waiting": ("5", "n", "j"),
+    "lessons-tombstones": ("5", "t"),
+    "lesson": ("5", "enter"),
+    "distil": ("5", "n", "n"),
     "log": ("8",),
     "log-queries": ("8", "s"),
     "log-tokens": ("8", "t"),

@@ -74,6 +74,7 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
     scope = "lessons"
     topics = frozenset({"lesson", "cluster", "synthesis_run"})
     columns = columns(View.LESSONS, brains=False)
+    filter_takes = "words core:x user:x age:>30d unused new expired deleted all L12"
     view_hints: ClassVar[Mapping[View, tuple[str, ...]]]
     hints: tuple[str, ...]
 
@@ -151,6 +152,7 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
         left.filter_text, left.first = self.filter_text, self.first
         left.at = self.list.current.key if self.list.current is not None else ""
         self.view, self.hints = view, self.view_hints[view]
+        self.set_class(view is View.WAITING, "-waiting")  # a cluster has no words but those of its turns
         self.marks = self.list.marks = place.marks
         place.marks.listener = self.list.refresh
         self.first, self.snapshot, self.dirty = place.first, None, True
@@ -175,7 +177,7 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
         """Order by the next."""
         orders = work.ORDERS
         self.order = orders[(orders.index(self.order) + 1) % len(orders)]
-        self.filter_changed()
+        self.from_the_top()
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -277,14 +279,9 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
     def describe(self, row: Row) -> Content | None:
         """The rule in full, and what is known of it."""
         lesson = self._lessons.get(row.key)
-        if lesson is not None:
-            told = line(facts(lesson, self.host.now()), "dim")
-            return line(lesson.text) + content("\n") + told
-        cluster = self._clusters.get(row.key)
-        if cluster is not None and cluster.error:
-            return content("✗ " + cluster.error, "$text-error")
-        opens = self.host.keys.shown("list.open")
-        return None if cluster is None else content(f"{opens} shows its turns", "dim")
+        if lesson is None:
+            return None
+        return line(lesson.text) + content("\n") + line(facts(lesson, self.host.now()), "dim")
 
     def subject(self, row: Row) -> str:
         """The rule."""
@@ -357,7 +354,10 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
             return [Indented(0, content(f"✗ {about.why}", "$text-error"))]
         if about.lesson is not None:
             return lesson_lines(about.lesson, now)
-        return turn_lines(about.turns, now)
+        cluster = self._clusters.get(about.key)
+        error = cluster.error if cluster is not None else ""
+        said = [Indented(0, content(f"✗ {error}", "$text-error"))] if error else []
+        return [*said, *turn_lines(about.turns, now)]
 
     def do_open(self) -> None:
         """Everything about the row, alone on the screen."""

@@ -42,6 +42,8 @@ class ListPane(Pane[S]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("list")]
     columns: ClassVar[tuple[Column, ...]] = ()
+    filter_takes: ClassVar[str] = ""
+    """What may be typed into the filter, said while it is empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +52,7 @@ class ListPane(Pane[S]):
         self.list = RowList(self.columns, self.marks)
         self.filter_text = ""
         self._last_filter = ""
-        self._filter = LineInput(id=f"{self.scope}-filter")
+        self._filter = LineInput(self.filter_takes, id=f"{self.scope}-filter")
         self._filter.add_class("filter")
         self._summary = Label(classes="summary")
         self.detail = Label(classes="detail")

@@ -70,6 +70,10 @@ class WindowPane(ListPane[S]):
         self.first = 0
         self.request(restart=True)
 
+    def from_the_top(self) -> None:
+        """Ask anew, and go to the first row of all."""
+        self._turn(0, -WINDOW)
+
     @on(RowList.Edge)
     def _edge(self, message: RowList.Edge) -> None:
         if self.snapshot is None:
@@ -89,7 +93,7 @@ class WindowPane(ListPane[S]):
         """To the first row of all."""
         super().do_top()
         if self.first:
-            self._turn(0, -WINDOW)
+            self.from_the_top()
 
     def do_bottom(self) -> None:
         """To the last row of all."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui.actions import REGISTRY, SCOPES, Action
+from tui.actions import NOTES, REGISTRY, SCOPES, Action
 from tui.screens.dialog import TextDialog
 from tui.text import line
 
@@ -50,7 +50,9 @@ def help_text(keymap: Keymap, scope: str, width: int) -> Content:
         actions = [action for action in REGISTRY.values() if action.scope == name and action.listed]
         if actions:
             heading = Content.styled(SCOPES[name], "bold underline")
-            lines += [heading, *(_line(keymap, action, room, ids=ids) for action in actions), Content("")]
+            lines += [heading, *(_line(keymap, action, room, ids=ids) for action in actions)]
+            lines += [Content(each) for each in wrap(NOTES.get(name, ""), max(width, 1))]
+            lines.append(Content(""))
     lines.append(Content('Other keys: in config.toml under [keys], as "jobs.retry" = "x,f5".'))
     if not ids:
         lines.append(Content("A wider terminal shows the ids of all actions."))
