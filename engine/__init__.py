@@ -142,7 +142,8 @@ class Engine:
     async def start(
         self, *, watch: bool = True, work: bool = True, embed: bool = True
     ) -> list[NoctuaryError]:
-        """Start background services: `watch` the folders, `work` off the queue, `embed` the passages.
+        """Start background services: `watch` the folders, `work` off the queue, `embed` the passages. What is
+        remembered gets its vectors in any case: they are few, and wanted for the next turn.
 
         The folders of the settings are added first. What keeps one of them away keeps no service from
         starting; it is returned, as by `add_folders`.
@@ -150,8 +151,7 @@ class Engine:
         self.keep("reconnections", self._follow_reconnections)
         errors = await self.add_folders(self.settings.corpus_path)
         await self.notes.start(watch=watch, work=work, embed=embed)
-        if embed:
-            self.memory.start(self._services)
+        self.memory.start(self._services)
         return errors
 
     async def _follow_reconnections(self) -> None:

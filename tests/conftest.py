@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import os
 import signal
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from engine.database.embedded import tuning
 from engine.database.embedded.server import EmbeddedServer
 from engine.database.model import silent
 from engine.database.setup import prepare
+from engine.models.embedding import bundled
 from engine.settings import Settings
 from tests.asking import llm, quick  # noqa: F401 - fixtures
 
@@ -84,6 +86,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         embedded = asyncio.run(_prepared(tmp_path_factory.mktemp("server")))
     yield Server(embedded)
     asyncio.run(embedded.leave())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model_loaded_once() -> Iterator[None]:
+    """The engines of one process share the bundled model, which takes each a third of a second to load."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundled, "_open_session", cache(bundled._open_session))
+        yield
 
 
 @pytest.fixture

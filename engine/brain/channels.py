@@ -49,15 +49,6 @@ _CHANNEL = """
     SELECT id FROM made UNION ALL SELECT id FROM channel WHERE brain = %(brain)s AND name = %(name)s LIMIT 1
 """
 
-_ADD = """
-    INSERT INTO entry (brain, channel, author, speaker, text, at, origin, key, recalled, masked)
-    SELECT %s, %s, author, speaker, text, at, origin, key, recalled, masked
-    FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::text[], %s::text[],
-        %s::boolean[], %s::integer[]) WITH ORDINALITY
-        AS new (author, speaker, text, at, origin, key, recalled, masked, place)
-    ORDER BY place RETURNING id
-"""
-
 _KNOWN = "SELECT key FROM entry WHERE brain = %s AND channel = %s AND key = ANY(%s)"
 
 
@@ -71,20 +62,6 @@ async def channel_of(
         row = await cursor.fetchone()
         if row is not None:  # none: another transaction made it after this statement began
             return int(row[0])
-
-
-async def add_entries(
-    connection: AsyncConnection, brain: int, channel: int, entries: Sequence[NewEntry]
-) -> list[int]:
-    """Keep entries for good. Returns their ids in the same order."""
-    columns = zip(
-        *((e.author, e.speaker, e.text, e.at, e.origin, e.key, e.recalled, e.masked) for e in entries),
-        strict=True,
-    )
-    if not entries:
-        return []
-    cursor = await connection.execute(_ADD, (brain, channel, *(list(column) for column in columns)))
-    return [row[0] for row in await cursor.fetchall()]
 
 
 async def known_keys(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine.errors import ModelError
 from engine.memory import brains, metrics, packets
 from engine.memory.brains import entered
 from engine.memory.embeddings import EMBEDDER, Embeddings
@@ -56,6 +59,14 @@ class Memory:
     def start(self, services: Services) -> None:
         """Keep vectors being made in the background."""
         services.start(EMBEDDER, self.embeddings.run)
+
+    async def catch_up(self, seconds: float) -> None:
+        """Make the vectors that are wanted, as far as that goes in so many seconds: for who asks at once, and
+        has no background. A model that makes none says so when it is asked.
+        """
+        with suppress(TimeoutError, ModelError):
+            async with asyncio.timeout(seconds):
+                await self.embeddings.run_until_idle()
 
     # Brains
 

@@ -56,7 +56,8 @@ def named(config: Path, name: str | None) -> Constitution:
     person who edits it sees the change at once.
 
     Raises:
-        TurnError: there is none of that name, or its file cannot be read or says something unknown.
+        TurnError: there is none of that name, or its file cannot be read or says something unknown. Its path
+            stands in the remedy alone, which is not for callers from elsewhere.
     """
     folder = config / FOLDER
     wanted = name or DEFAULT
@@ -78,27 +79,30 @@ def _read(path: Path, name: str) -> Constitution:
     try:
         if path.stat().st_size > LONGEST:
             raise TurnError(
-                f"The constitution {path} is longer than {LONGEST:,} bytes.", remedy="Shorten it."
+                f"The constitution {name!r} is longer than {LONGEST:,} bytes.", remedy=f"Shorten {path}."
             )
         text = path.read_text(encoding="utf-8")
         if path.suffix != ".toml":
             return Constitution(name, text.strip())
         return _checked(tomllib.loads(text), path, name)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise TurnError(f"The constitution {path} cannot be read: {error}.") from error
+        raise TurnError(
+            f"The constitution {name!r} cannot be read.", remedy=f"See {path}: {error}."
+        ) from error
 
 
 def _checked(found: dict[str, object], path: Path, name: str) -> Constitution:
     unknown = sorted(set(found) - _KEYS)
     if unknown:
         raise TurnError(
-            f"The constitution {path} has the key {unknown[0]!r}, which means nothing.",
-            remedy=f"There are: {', '.join(sorted(_KEYS))}.",
+            f"The constitution {name!r} has the key {unknown[0]!r}, which means nothing.",
+            remedy=f"In {path} there may be: {', '.join(sorted(_KEYS))}.",
         )
     system, decline, reason = found.get("system", ""), found.get("decline", []), found.get("reason", "")
+    there = f"Edit {path}."
     phrases = decline if isinstance(decline, list) else None
     if phrases is None or not all(isinstance(each, str) and each.strip() for each in phrases):
-        raise TurnError(f"`decline` in the constitution {path} has to be a list of phrases.")
+        raise TurnError(f"`decline` in the constitution {name!r} has to be a list of phrases.", remedy=there)
     if not isinstance(system, str) or not isinstance(reason, str):
-        raise TurnError(f"`system` and `reason` in the constitution {path} have to be texts.")
+        raise TurnError(f"`system` and `reason` in the constitution {name!r} have to be texts.", remedy=there)
     return Constitution(name, system.strip(), tuple(phrases), reason.strip())

@@ -51,7 +51,8 @@ async def decide(
         packets = await rows.packets(connection, brain, cluster)
         learnt = await learn(connection, brain, Rule(*rule, packets, run), doing, lessons.models())
         outcome = Distilled(cluster, learnt.state, learnt.lesson, learnt.note)
-    await rows.decide(connection, brain, cluster, outcome.state, lesson=outcome.lesson, by=doing.actor)
+    by = changes.shown(doing.actor, changes.LONGEST_ACTOR)
+    await rows.decide(connection, brain, cluster, outcome.state, lesson=outcome.lesson, by=by)
     await rows.tally(connection, brain, run, outcome.state)
     return outcome
 

@@ -16,7 +16,7 @@ from engine.errors import TurnError
 from engine.memory import attributes, constitutions, packets, turntokens
 from engine.memory.brains import entered
 from engine.memory.coherence import coherence, support
-from engine.memory.keeping import Said, Turn, aside, contradicted, keep, known_attributes, sayable
+from engine.memory.keeping import Said, Turn, aside, contradicted, keep, known_attributes, named, sayable
 from engine.memory.messages import messages
 from engine.memory.model import (
     LONGEST_KEY,
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from engine.memory.model import BrainId, BrainKey
     from engine.memory.recalling import Recall
     from engine.settings import Settings
+
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+"""No turn is older. The database would keep times before the first year, which Python cannot read."""
 
 
 class Gate:
@@ -78,7 +81,7 @@ class Gate:
             CoreUnknown: there is no such core.
         """
         said = await said_as(text, "The turn")
-        _check_channel(channel)
+        channel = _channel(channel)
         rules = await asyncio.to_thread(constitutions.named, self._settings.paths.config_at, constitution)
         refusal = rules.refusal(said.text)
         meaning = await self._meaning.of(asked_of(said.text))
@@ -127,7 +130,8 @@ class Gate:
     ) -> Recorded:
         """Keep a prepared turn with its answer, and use its token up. The same again gives the same.
 
-        `occurred_at` is when the turn was, not later than now; without a time zone it is UTC.
+        `occurred_at` is when the turn was, not before 1970 and not later than now; without a time zone it is
+        UTC.
 
         Raises:
             TurnError: the answer is none, or too long.
@@ -173,9 +177,9 @@ class Gate:
         """
         said = await said_as(text, "The text")
         answered = await said_as(response, "The answer") if response else None
-        _check_channel(channel)
+        channel = _channel(channel)
         async with entered(self._database, key, make=True) as (connection, brain):
-            turn = Turn(said, answered, clamped(occurred_at), packets.storable(speaker)[:LONGEST_KEY], door)
+            turn = Turn(said, answered, clamped(occurred_at), named(speaker), door)
             return await self._keep(connection, brain, turn, channel)
 
     async def _keep(
@@ -224,17 +228,27 @@ async def said_as(text: str, what: str) -> Said:
 
 
 def clamped(at: datetime | None) -> datetime:
-    """A time as it is kept: in UTC, and not later than now."""
+    """A time as it is kept: in UTC, not later than now, and not before `EARLIEST`."""
     now = datetime.now(UTC)
     if at is None:
         return now
-    return min(at.replace(tzinfo=UTC) if at.tzinfo is None else at, now)
+    try:
+        told = (at.replace(tzinfo=UTC) if at.tzinfo is None else at).astimezone(UTC)
+    except OverflowError:  # a zone that leads out of the calendar
+        told = at.replace(tzinfo=UTC)
+    return min(max(told, EARLIEST), now)
 
 
-def _check_channel(channel: str | None) -> None:
+def _channel(channel: str | None) -> str | None:
+    """The name of a channel as it is kept.
+
+    Raises:
+        TurnError: it cannot be one.
+    """
     if channel is None:
-        return
+        return None
     if not channel.strip() or len(channel) > LONGEST_KEY or packets.storable(channel) != channel:
         raise TurnError(
             "The channel cannot be named like that.", remedy=f"Use 1 to {LONGEST_KEY} characters."
         )
+    return named(channel)

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from engine.memory.imported import ImportReport
 from engine.memory.importers import READERS, kind_of
 from engine.memory.importers.model import Exchange, ImportedTurn, Skip
 from engine.memory.importers.turns import paired
-from engine.memory.keeping import Turn, keep, sayable
+from engine.memory.keeping import Turn, keep, named, sayable
 from engine.memory.packets import storable
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 BATCH = 100
 """Exchanges a transaction: a second's work, and what is lost when it is broken off."""
+
+MANY = 1_000
+"""Packets after which the planner has to learn what it knows of the tables anew."""
 
 SETTLED_SECONDS = 600.0
 """Age of a file from which its last question is taken without an answer: before, one may be written yet."""
@@ -120,6 +123,9 @@ class Importing:
             pass  # a core that is not there is told before anything is read
         for file in await asyncio.to_thread(_files, origin, path):
             await self._file(origin, file, key, tally, settled=settled, on_progress=on_progress)
+        if tally.packets >= MANY and not dry_run:
+            async with self._database.connection() as connection:
+                await connection.execute("SELECT refresh_memory_statistics()")
         return tally.report()
 
     async def follow(
@@ -194,7 +200,8 @@ class Importing:
             elif not each.complete and not settled:
                 tally.skip(each.origin, WAITS)
             else:
-                by_channel.setdefault(each.channel, []).append(each)
+                exchange = _keepable(each)
+                by_channel.setdefault(exchange.channel, []).append(exchange)
         for channel, exchanges in by_channel.items():
             await self._channel((kind, channel), exchanges, key, tally, written=written)
 
@@ -228,6 +235,17 @@ def _read(kind: Origin, file: Path) -> Iterator[ImportedTurn | Skip]:
     return READERS[kind].read(file)
 
 
+def _keepable(exchange: Exchange) -> Exchange:
+    """With names that may be kept: a file, its names and its keys may be called anything."""
+    return replace(
+        exchange,
+        key=storable(exchange.key),
+        channel=named(exchange.channel),
+        origin=storable(exchange.origin),
+        speaker=named(exchange.speaker),
+    )
+
+
 def _turns(exchanges: Sequence[Exchange], written: float, tally: _Tally) -> list[Turn]:
     """What may be kept of exchanges; what may not is counted. A turn without a time is as old as its file."""
     turns = []
@@ -240,8 +258,7 @@ def _turns(exchanges: Sequence[Exchange], written: float, tally: _Tally) -> list
             tally.skip(each.origin, error.message.rstrip("."))
             continue
         at = min(each.at or datetime.fromtimestamp(written, UTC), now)
-        speaker = storable(each.speaker)
-        turns.append(Turn(said, answered, at, speaker, each.origin, each.key, each.answer_key))
+        turns.append(Turn(said, answered, at, each.speaker, each.origin, each.key))
         tally.turns += 1 + (answered is not None)
         tally.masked += said.masked + (answered.masked if answered else 0)
     return turns

@@ -11,7 +11,7 @@ from engine.errors import TurnError
 from engine.memory import attributes, packets
 from engine.memory.corrections import is_correction
 from engine.memory.echo import is_echo
-from engine.memory.model import CONFIDENCE, LONGEST_TURN, Kind, Recorded
+from engine.memory.model import CONFIDENCE, LONGEST_KEY, LONGEST_TURN, Kind, Recorded
 from engine.memory.secrets import mask
 from engine.models.embedding.courtesy import QUESTIONS
 
@@ -53,7 +53,7 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A turn to be kept. `recalled` are the texts that had been recalled for it; `key` is what an import
-    knows it by again, and `answer_key` its answer.
+    knows it by again.
     """
 
     said: Said
@@ -62,7 +62,6 @@ class Turn:
     speaker: str = ""
     origin: str = ""
     key: str | None = None
-    answer_key: str | None = None
     recalled: Sequence[str] = ()
 
 
@@ -87,6 +86,11 @@ def sayable(text: str, what: str) -> Said:
         raise TurnError(f"{what} is empty.")
     masked = mask(packets.storable(text))
     return Said(masked.text, masked.count)
+
+
+def named(name: str) -> str:
+    """A name of a speaker or a channel as it may be kept: those that a program gives may hold anything."""
+    return mask(packets.storable(name)).text[:LONGEST_KEY]
 
 
 async def known_attributes(connection: AsyncConnection, brain: BrainId) -> dict[str, str]:
@@ -193,7 +197,6 @@ def _packet(turn: Turn, kind: Kind, *, echo: bool) -> packets.NewPacket:
             answered.text,
             turn.at,
             origin=turn.origin,
-            key=turn.answer_key,
             recalled=is_echo(answered.text, turn.recalled),
             masked=answered.masked,
         )

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from engine.errors import LessonError
+from engine.memory.secrets import mask
 from engine.text.safe import visible
 from engine.text.vectors import vector_text
 
@@ -154,12 +155,12 @@ class Doing:
 
 
 def cleaned(text: str, longest: int = LONGEST_LESSON) -> str:
-    """A lesson's text as it is kept: one line, with nothing in it that steers a terminal.
+    """A lesson's text as it is kept: one line, without secrets, and nothing in it that steers a terminal.
 
     Raises:
         LessonError: there is none, or it is too long.
     """
-    line = visible(" ".join(text.split()), keep_newlines=False, keep_tabs=False)
+    line = mask(visible(" ".join(text.split()), keep_newlines=False, keep_tabs=False)).text
     if not line:
         raise LessonError("A lesson has a text.", remedy="Write the rule in a sentence.")
     if len(line) > longest:
@@ -171,8 +172,9 @@ def cleaned(text: str, longest: int = LONGEST_LESSON) -> str:
 
 
 def shown(text: str, longest: int) -> str:
-    """A name or reason from outside as it is kept."""
-    return visible(" ".join(text.split())[:longest], keep_newlines=False, keep_tabs=False)
+    """A name or reason from outside as it is kept, without secrets."""
+    line = mask(" ".join(text.split())).text[:longest]
+    return visible(line, keep_newlines=False, keep_tabs=False)
 
 
 async def lock(connection: AsyncConnection, brain: BrainId) -> None:

@@ -230,7 +230,9 @@ def _relevant(
     """
     near = _nearness(question, pool)
     covered = told.share(told.here)
-    wanted = weights.coverage * question.reads
+    # As long as few have vectors, words have to do.
+    seen = 1 - float(np.isnan(pool.similarity).mean())
+    wanted = weights.coverage * question.reads * seen
     evidence = (covered >= wanted) & (covered > 0)
     if question.reads:
         evidence |= pool.similarity >= 1 - question.limit  # of one without a vector that is not so

@@ -76,6 +76,10 @@ def test_the_document_names_every_route_and_every_error(shell: Shell) -> None:
         ("post", "/synthesize/record"), ("post", "/sync"), ("get", "/memory"), ("get", "/metrics"), ("get", "/cores"),
     }  # fmt: skip
     assert "securitySchemes" not in document["components"]
+    for path in ("/prepare", "/lessons/{lesson_id}/sources", "/metrics"):
+        (operation,) = document["paths"][path].values()
+        told = {parameter["name"] for parameter in operation["parameters"]}
+        assert told >= {"X-Khwan-Core", "X-Khwan-User"}, path
     for path, item in document["paths"].items():
         for operation in item.values():
             assert "HTTPValidationError" not in json.dumps(operation)

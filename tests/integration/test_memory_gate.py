@@ -185,6 +185,21 @@ async def test_only_the_hash_of_a_token_is_kept_and_its_words_go_with_its_use(
         assert await cursor.fetchall() == [(turntokens.digest(token), "")]
 
 
+async def test_a_secret_in_any_part_of_a_turn_is_kept_nowhere(memory: Memory, database: Database) -> None:
+    secret = "ghp_" + "a1B2c3D4e" * 4
+    await memory.remember(KEY, f"My name is {secret}.", response=f"{secret}!", speaker=secret, channel=secret)
+    prepared = await memory.prepare(KEY, f"I work at {secret}.", channel=secret)
+    assert prepared.turn_token is not None
+    kept = await memory.record(KEY, prepared.turn_token, f"It is {secret}.")
+    assert kept.masked == 2
+    async with entered(database, KEY) as (connection, _):
+        for table in ("channel", "entry", "packet", "packet_posting", "attribute", "turn_token"):
+            cursor = await connection.execute(
+                f"SELECT count(*) FROM {table} AS kept WHERE kept::text ILIKE %s".encode(), (f"%{secret}%",)
+            )
+            assert await cursor.fetchone() == (0,), table
+
+
 async def test_verify_keeps_nothing_and_uses_no_token(memory: Memory) -> None:
     await said(memory, "My name is Alice.")
     token = (await memory.prepare(KEY, "Greet me.")).turn_token
@@ -230,6 +245,16 @@ async def test_times_are_kept_and_never_later_than_now(memory: Memory) -> None:
     assert [row.at for row in rows[1:]] == [datetime(2024, 6, 2, 12, tzinfo=UTC), past]
     assert rows[0].at <= datetime.now(UTC)
     assert rows[2].channel == "turns 2024-06-01"
+
+
+@pytest.mark.parametrize(
+    "at", ["0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00", "0001-01-01T00:00:00-14:00", "1899-12-31"]
+)
+async def test_a_time_out_of_the_calendar_spoils_no_recall(memory: Memory, at: str) -> None:
+    await said(memory, "The heron came before all years.", occurred_at=datetime.fromisoformat(at))
+    (row,) = await memory.recent(KEY)
+    assert row.at == datetime(1900, 1, 1, tzinfo=UTC)
+    assert [each.packet for each in (await memory.recall(KEY, "the heron")).sources] == [row.id]
 
 
 async def test_a_megabyte_is_a_turn_like_another(memory: Memory) -> None:
@@ -284,9 +309,25 @@ async def test_constitutions_head_a_turn_and_may_decline_it(memory: Memory, sett
     assert (declined.allowed, declined.turn_token) == (False, None)
     assert "launch codes" in (declined.reason or "")
     assert (await memory.prepare(KEY, "Hi there", constitution="kind")).messages[0]["content"] == "Be kind."
-    for name in ("none", "../terse", "bad", "", "a\0b"):
+    for name in ("none", "../terse", "", "a\0b"):
         with pytest.raises(TurnError):
             await memory.prepare(KEY, "Hi", constitution=name or " ")
+
+
+@pytest.mark.parametrize(
+    "file", [b"sytem = 'x'\n", b"decline = 'x'\n", b"system = 7\n", b"[", b"\xff", b"#" * 70_000]
+)
+async def test_what_is_wrong_with_a_constitution_names_no_folder_to_a_caller(
+    memory: Memory, settings: Settings, file: bytes
+) -> None:
+    folder = settings.paths.config / "constitutions"
+    folder.mkdir()
+    (folder / "bad.toml").write_bytes(file)
+    with pytest.raises(TurnError) as caught:
+        await memory.prepare(KEY, "Hi", constitution="bad")
+    assert "'bad'" in caught.value.message
+    assert str(settings.paths.config) not in caught.value.message
+    assert str(folder / "bad.toml") in caught.value.remedy
 
 
 async def test_lessons_go_with_a_turn_and_are_used_by_it(memory: Memory, database: Database) -> None:

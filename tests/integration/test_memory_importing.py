@@ -92,15 +92,43 @@ async def test_a_dry_run_tells_what_would_be_and_keeps_nothing(memory: Memory, t
 
 
 async def test_secrets_are_masked_on_the_way_in(memory: Memory, database: Database, tmp_path: Path) -> None:
-    path = plain(tmp_path / "t.jsonl", "My key is AKIAIOSFODNN7EXAMPLE, keep it.")
+    key = "AKIAIOSFODNN7EXAMPLE"
+    path = plain(tmp_path / "t.jsonl", f"My key is {key}, keep it.", channel=key, speaker=key)
     report = await memory.importing.run("jsonl", path, KEY)
     assert report.masked == 1
     (row,) = await memory.recent(KEY)
-    assert "AKIA" not in row.input
+    assert "AKIA" not in f"{row.input} {row.channel} {row.speaker}"
     assert "[masked:" in row.input
     async with entered(database, KEY) as (connection, _):
         cursor = await connection.execute("SELECT count(*) FROM packet_posting WHERE term LIKE 'akia%'")
         assert await cursor.fetchone() == (0,)
+
+
+async def test_names_and_keys_may_be_anything(memory: Memory, tmp_path: Path) -> None:
+    odd = "a\0\ud800"
+    path = tmp_path / os.fsdecode(b"odd \xff.jsonl")
+    rows = [
+        {"channel": odd, "role": role, "text": f"{odd} {role}", "id": odd, "speaker": odd}
+        for role in ("user", "assistant")
+    ]
+    report = await memory.importing.run("jsonl", old(lines(path, rows)), KEY)
+    assert (report.packets, report.skipped) == (1, {})
+    (row,) = await memory.recent(KEY)
+    assert (row.channel, row.speaker) == ("a\ufffd\ufffd",) * 2
+    assert (await memory.importing.run("jsonl", path, KEY)).known == 1
+
+
+async def test_answers_may_have_the_ids_of_questions(memory: Memory, tmp_path: Path) -> None:
+    rows = [
+        {"channel": "talk", "role": role, "text": f"{role} {number}", "id": str(number + (role != "user"))}
+        for number in range(importing.BATCH + 5)
+        for role in ("user", "assistant")
+    ]
+    path = old(lines(tmp_path / "t.jsonl", rows))
+    report = await memory.importing.run("jsonl", path, KEY)
+    assert (report.packets, report.known) == (importing.BATCH + 5, 0)
+    again = await memory.importing.run("jsonl", path, KEY)
+    assert (again.packets, again.known) == (0, importing.BATCH + 5)
 
 
 async def test_a_question_waits_for_its_answer_while_its_file_is_written(

@@ -243,3 +243,20 @@ async def test_a_person_and_a_caller_at_the_same_batch_do_not_lock_up(mind: Mind
 
 async def _someone_waits(mind: Mind) -> bool:
     return bool(await mind.rows("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
+
+
+async def test_a_secret_is_kept_of_no_rule_and_of_no_actor(mind: Mind) -> None:
+    secret = "ghp_" + "a1B2c3D4e" * 4
+    actor = f"mcp {secret} \x1b[2J"
+    await mind.said(*PNPM)
+    batch = await mind.synthesis.prepare(HOME, actor=actor)
+    assert batch.token is not None
+    given = [(cluster.id, f"Publish with {secret}.") for cluster in batch.clusters]
+    await mind.synthesis.record(HOME, batch.token, given, actor=actor)
+    (lesson,) = await mind.all()
+    assert lesson.text == "Publish with [masked: GitHub token]."
+    await mind.lessons.edit(lesson.id, f"Push with {secret}.", actor=actor)
+    await mind.lessons.delete([lesson.id], actor=actor, reason=f"It tells {secret}.")
+    for table in ("synthesis_run", "cluster", "lesson", "memory_audit"):
+        kept = f"SELECT count(*) FROM {table} AS kept WHERE kept::text ~* %s OR kept::text LIKE %s"
+        assert await mind.rows(kept, secret, "%\x1b%") == [(0,)], table

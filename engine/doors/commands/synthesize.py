@@ -12,6 +12,7 @@ import click
 from engine.doors import exits, output, parameters, remembering, session
 from engine.doors.commands.lessons import HUMAN
 from engine.doors.remembering import OUTCOMES, came_of
+from engine.errors import ModelError
 from engine.text.amounts import count
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def synthesize(ctx: click.Context, *, every: bool, core: str | None, user: str |
         return exits.DONE
 
     async def work(engine: Engine) -> int:
+        await _vectors(engine)
         learn, on_step = engine.memory.synthesis, _tell if sys.stderr.isatty() else None
         if every:
             runs = await learn.run_all(actor=HUMAN, on_step=on_step)
@@ -64,6 +66,7 @@ def prepare(*, core: str | None, user: str | None, as_json: bool) -> int:
     as_json = parameters.json_wanted(as_json=as_json)
 
     async def work(engine: Engine) -> int:
+        await _vectors(engine)
         key = remembering.key(engine.settings, core, user)
         batch = await engine.memory.synthesis.prepare(key, actor=HUMAN)
         if as_json:
@@ -169,6 +172,14 @@ def runs(*, limit: int, as_json: bool) -> int:
         return exits.DONE if found else exits.FOUND_NOTHING
 
     return session.run(work, application=APPLICATION)
+
+
+async def _vectors(engine: Engine) -> None:
+    """Make the vectors that are wanting: turns are grouped by them. A model that cannot be had is told of."""
+    try:
+        await engine.memory.embeddings.run_until_idle()
+    except ModelError as error:
+        output.note(f"Turns without a vector wait for one: {error}")
 
 
 def _read(file: str) -> tuple[str, list[tuple[int, str | None]]]:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 DOOR = "cli"
 MOST_SOURCES = 50
 
+CATCH_UP_SECONDS = 3.0
+"""What a command waits at most for the vectors of what was kept just now: where no console runs, nobody else
+makes them.
+"""
+
 WORDS = click.argument("words", nargs=-1, required=True, metavar="TEXT")
 CHANNEL = click.option(
     "--channel", type=parameters.TEXT, help="The conversation it belongs to. Without it that of the day."
@@ -45,6 +50,7 @@ def recall(
     text = parameters.words_or_input(words)
 
     async def work(engine: Engine) -> int:
+        await engine.memory.catch_up(CATCH_UP_SECONDS)
         found = await engine.memory.recall(remembering.key(engine.settings, core, user), text, k)
         if as_json:
             output.dump(_recalled(found))
@@ -116,6 +122,7 @@ def prepare(
     text = parameters.words_or_input(words)
 
     async def work(engine: Engine) -> int:
+        await engine.memory.catch_up(CATCH_UP_SECONDS)
         turn = await engine.memory.prepare(
             remembering.key(engine.settings, core, user),
             text,
@@ -149,6 +156,7 @@ def verify(
     answer = parameters.words_or_input(words)
 
     async def work(engine: Engine) -> int:
+        await engine.memory.catch_up(CATCH_UP_SECONDS)
         found = await engine.memory.verify(remembering.key(engine.settings, core, user), answer, token)
         if as_json:
             output.dump(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -22,7 +23,8 @@ ACTOR = DOOR = "http"
 TURN_SECONDS, TURNS = 30.0, 8
 """Turns spend most of their time in the database, which has so many connections for them."""
 
-LEARN_SECONDS = 900.0
+LEARN_SECONDS, LEARNERS = 900.0, 4
+"""Learning waits for language models; two at once in one brain the engine refuses."""
 
 GONE = "Noctuary takes no provider key and calls no model for you: use /prepare, your own model, and /record"
 NO_LESSON = "There is no such lesson here"
@@ -56,13 +58,15 @@ class MemoryRoutes:
     def __init__(self, engine: Engine) -> None:
         self._memory = engine.memory
         self._turns = Turns(TURNS, TURN_SECONDS)
-        self._learning = Turns(1, LEARN_SECONDS)
+        self._learning = Turns(LEARNERS, LEARN_SECONDS)
 
     def router(self) -> APIRouter:
         """All of them, as the OpenAPI document lists them."""
         router = APIRouter(redirect_slashes=False)
-        add, post = router.add_api_route, ["POST"]
+        of_brain = {"parameters": whose.PARAMETERS}
+        add, post = partial(router.add_api_route, openapi_extra=of_brain), ["POST"]
         read, write = errors(404, 422, 503), errors(400, 404, 415, 422, 503)
+        bare = errors(404, 415, 422, 503)
         by_token = errors(400, 404, 410, 415, 422, 503)
         add("/prepare", self.prepare, methods=post, operation_id="prepare", responses=write)
         add("/record", self.record, methods=post, operation_id="record", responses=by_token)
@@ -77,7 +81,7 @@ class MemoryRoutes:
             self.hand_out,
             methods=post,
             operation_id="synthesize_prepare",
-            responses=read,
+            responses=bare,
         )
         add(
             "/synthesize/record",
@@ -86,11 +90,11 @@ class MemoryRoutes:
             operation_id="synthesize_record",
             responses=by_token,
         )
-        add("/sync", self.sync, methods=post, operation_id="sync", responses=read)
+        add("/sync", self.sync, methods=post, operation_id="sync", responses=bare)
         add("/memory", self.recent, operation_id="memory", responses=read)
         add("/metrics", self.metrics, operation_id="metrics", responses=read)
-        add("/cores", self.cores, operation_id="cores", responses=errors(422, 503))
-        add("/chat", self.chat, methods=post, include_in_schema=False)
+        router.add_api_route("/cores", self.cores, operation_id="cores", responses=errors(503))
+        router.add_api_route("/chat", self.chat, methods=post, include_in_schema=False)
         return router
 
     async def prepare(self, key: whose.Whose, turn: shapes.Prepare) -> shapes.Prepared:

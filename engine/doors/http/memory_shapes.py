@@ -94,7 +94,7 @@ class Record(BaseModel):
     answer: Text
     occurred_at: Annotated[datetime, BeforeValidator(_iso)] | None = Field(
         None,
-        description="When the turn was, if not now; without a time zone it is UTC. Never later than now.",
+        description="When the turn was, if not now; without a time zone it is UTC. From 1970 until now.",
     )
 
 

@@ -7,7 +7,7 @@ as latin-1, which is what older clients send.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
@@ -17,6 +17,9 @@ from engine.memory.model import LOCAL, LONGEST_KEY, BrainKey
 
 if TYPE_CHECKING:
     from engine.doors.http.asgi import Scope
+
+_CLEAN = r"^[^\x00-\x20\x7f-\x9f]+([^\x00-\x1f\x7f-\x9f]*[^\x00-\x20\x7f-\x9f])?$"
+"""A name as the document tells it: blanks at its ends are none of a header's value."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -59,6 +62,17 @@ def _decoded(value: bytes) -> str:
     except UnicodeDecodeError:
         return value.decode("latin-1")
 
+
+def _described(header: str, what: str) -> dict[str, Any]:
+    schema = {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": _CLEAN}
+    return {"name": header, "in": "header", "required": False, "description": what, "schema": schema}
+
+
+PARAMETERS = [
+    _described(CORE, "The core that is meant. Left out: the account's default one."),
+    _described(USER, "The end user who is meant. Left out: the core's own brain."),
+]
+"""The headers for the OpenAPI document: they are read as bytes, which the framework would not do."""
 
 Whose = Annotated[BrainKey, Depends(brain_key)]
 Account = Annotated[str, Depends(account)]

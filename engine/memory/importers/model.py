@@ -48,7 +48,6 @@ class Exchange:
     at: datetime | None
     origin: str
     speaker: str = ""
-    answer_key: str | None = None
     complete: bool = True
 
 

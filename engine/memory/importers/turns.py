@@ -40,4 +40,4 @@ def _begun(turn: ImportedTurn) -> Exchange:
 
 def _answered(exchange: Exchange, turn: ImportedTurn) -> Exchange:
     response = turn.text if exchange.response is None else f"{exchange.response}\n\n{turn.text}"
-    return replace(exchange, response=response, answer_key=exchange.answer_key or turn.key)
+    return replace(exchange, response=response)
