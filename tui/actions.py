@@ -130,7 +130,7 @@ LESSONS = (
     Action("lessons.nothing", "nothing", "The cluster teaches nothing durable (asks first)"),
     Action("lessons.tombstones", "tombstones", "Show what was deleted, or the lessons again"),
     Action("lessons.view", "view", "Show the next view: lessons, waiting clusters, tombstones"),
-    Action("lessons.order", "order", "Order by the next: newest, first to go, least used"),
+    Action("lessons.order", "order", "Order by the next: newest, first to expire, least used"),
     Action("lessons.preview-down", "turns down", "Scroll the turns below the list down", palette=False),
     Action("lessons.preview-up", "turns up", "Scroll the turns up", palette=False),
 )

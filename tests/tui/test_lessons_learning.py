@@ -62,20 +62,20 @@ async def test_the_inbox_leads_to_the_clusters_that_wait(settings: Settings):
     async with review(settings) as screen:
         await screen.press("1")
         await clustered(screen.engine.database, "Please use pnpm.", error="It answered junk [/")
-        await screen.until(lambda: "Clusters of turns that wait for a rule" in screen.text)
+        await screen.until(lambda: "Clusters of turns that wait to be distilled" in screen.text)
         await screen.press("enter")
         assert screen.pane.view is View.WAITING
         assert "✗ It answered junk [/" in screen.text
 
 
-async def test_the_inbox_leads_to_what_goes_first(settings: Settings):
+async def test_the_inbox_leads_to_what_expires_first(settings: Settings):
     async with review(settings) as screen:
         await learnt(screen.engine.database, "Stays.", left=20)
-        await learnt(screen.engine.database, "Goes.", left=2)
+        await learnt(screen.engine.database, "Expires.", left=2)
         await screen.press("1")
-        await screen.until(lambda: "Lessons that go this week" in screen.text)
+        await screen.until(lambda: "Lessons that expire within a week" in screen.text)
         await screen.press("enter")
-        assert screen.rules == ["Goes.", "Stays."]
+        assert screen.rules == ["Expires.", "Stays."]
 
 
 async def test_without_a_model_learning_says_what_waits(settings: Settings):
@@ -84,9 +84,9 @@ async def test_without_a_model_learning_says_what_waits(settings: Settings):
         assert "Nothing was said since the last run" in screen.text
         await said(screen.engine.database, "Please use pnpm.")
         await screen.press("s")
-        assert "1 turn waits for the next run" in screen.text
+        assert "1 turn waits for a vector" in screen.text
         await screen.press("escape")
-        assert "waits for the next run" not in screen.text
+        assert "waits for a vector" not in screen.text
 
 
 async def test_learning_tells_how_far_it_is_and_what_came_of_it(

@@ -216,7 +216,7 @@ async def test_the_order_goes_round(settings: Settings):
         await screen.press("R")
         assert screen.rules == ["Goes last.", "Goes first."]
         await screen.press("o")
-        assert "first to go first" in screen.text
+        assert "first to expire first" in screen.text
         assert screen.rules == ["Goes first.", "Goes last."]
         assert screen.here == "Goes first."
         await screen.press("o")
@@ -230,9 +230,9 @@ async def test_what_is_new_stays_new_until_the_pane_is_left(settings: Settings):
         await screen.press("R")
         assert "+ 4 new" in screen.text
         await screen.press("1")
-        assert "Lessons since your last visit" not in screen.text
+        assert "Lessons learned since your last visit" not in screen.text
         await learnt(screen.engine.database, "This came later.")
-        await screen.until(lambda: "Lessons since your last visit" in screen.text)
+        await screen.until(lambda: "Lessons learned since your last visit" in screen.text)
         await screen.press("enter")
         assert screen.pane.filter_text == "new"
         assert screen.rules == ["This came later."]

@@ -134,15 +134,14 @@ class LessonsPane(LessonsView):
 
     def _doom(self, keys: set[str]) -> None:
         """Turn the sign of these rows; the next is looked at unless it was about the marks."""
-        marked = bool(len(self.marks))
-        for key in keys:
-            self.doomed.toggle(key)
-        self.marks.clear()
-        here = self.list.cursor
-        self.redraw()
-        if not marked:
-            self.list.move_to(here)
-            self.do_down()
+        self.doomed.toggle_all(keys)  # all of them have the sign, or none has
+        if len(self.marks):
+            self.marks.clear()
+        else:
+            self.do_down()  # before the rows are drawn: what is left need not be described once more
+        if self.snapshot is not None:
+            self.list.put(self.rows(self.snapshot))
+            self._marks_changed()
 
     def do_commit(self) -> None:
         """Delete what is marked for it, after a yes."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.memory.model import AuditRow, Cluster, Lesson, LessonCounts, LessonDetail, SourceTurn
 
 SOON_DAYS = 7
-"""Days left from which a lesson is shown as one that goes soon; the Inbox counts the same."""
+"""Days left from which a lesson is shown as one that expires soon; the Inbox counts the same."""
 
 MOST_TURNS = 30
 """Turns of one lesson that are shown: the newest. Hundreds say no more."""
@@ -156,7 +156,7 @@ def columns(view: View, *, brains: bool) -> tuple[Column, ...]:
 
 
 def totals_line(counts: LessonCounts | None, view: View) -> Content:
-    """The views with their counts, the one that is shown in brackets; what is new, and what goes soon."""
+    """The views with their counts, the one that is shown in brackets; what is new, and what expires soon."""
     if counts is None:
         return views_line([*View], view)
     numbers = {
@@ -169,8 +169,8 @@ def totals_line(counts: LessonCounts | None, view: View) -> Content:
     if counts.new:
         told.append(Content.styled(f"{NEW} {counts.new:,} new", "$text-success"))
     if counts.expiring:
-        goes = "goes" if counts.expiring == 1 else "go"
-        told.append(content(f"{counts.expiring:,} {goes} this week", "$text-warning"))
+        expire = "expires" if counts.expiring == 1 else "expire"
+        told.append(content(f"{counts.expiring:,} {expire} this week", "$text-warning"))
     return Content(" · ").join(told)
 
 

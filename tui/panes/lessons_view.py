@@ -113,12 +113,11 @@ class LessonsView(WindowPane[work.LessonsSnapshot]):
     # Coming and going ------------------------------------------------------------------------
 
     def arrive(self, kind: str) -> None:
-        """The inbox sends to what is new, what goes soon, and what waits."""
-        view = View.WAITING if kind == "waiting_clusters" else View.LESSONS
-        self.turn_to(view)
-        if kind in {"new_lessons", "expiring_lessons"}:
-            self.order = "expiring" if kind == "expiring_lessons" else "newest"
-            self.take_filter("new" if kind == "new_lessons" else "")
+        """The inbox sends to what is new, what expires soon, and what waits."""
+        self.turn_to(View.WAITING if kind == "clusters_waiting" else View.LESSONS)
+        if kind in {"lessons_new", "lessons_expiring"}:
+            self.order = "expiring" if kind == "lessons_expiring" else "newest"
+            self.take_filter("new" if kind == "lessons_new" else "")
             self.first, self.dirty = 0, True
 
     def leave(self) -> None:

@@ -35,7 +35,7 @@ ALL_AT_ONCE = 1_000_000
 
 Order = Literal["newest", "expiring", "unused"]
 ORDERS: tuple[Order, ...] = ("newest", "expiring", "unused")
-ORDER_NAMES = {"newest": "newest first", "expiring": "first to go first", "unused": "least used first"}
+ORDER_NAMES = {"newest": "newest first", "expiring": "first to expire first", "unused": "least used first"}
 
 
 @dataclass(frozen=True, slots=True)
