@@ -57,11 +57,13 @@ _KEEP = """
     SELECT packet_id FROM given ORDER BY packet_id
 """
 
+# A vector is looked for packet by packet, each model's: as one set, those of all brains would be read.
 _ROWS = """
     SELECT packet.id, input.text, coalesce(response.text, ''), packet.kind, packet.confidence, packet.at,
         channel.name, input.speaker, input.origin, packet.recalled,
-        EXISTS (SELECT FROM packet_embedding known WHERE known.brain = packet.brain
-            AND known.packet = packet.id AND known.state = 'embedded')
+        EXISTS (SELECT FROM model CROSS JOIN LATERAL (SELECT FROM packet_embedding AS known
+            WHERE known.model = model.id AND known.brain = packet.brain AND known.packet = packet.id
+                AND known.state = 'embedded' LIMIT 1) AS vector)
     FROM packet
     JOIN channel ON channel.brain = packet.brain AND channel.id = packet.channel
     JOIN entry AS input ON input.brain = packet.brain AND input.id = packet.input

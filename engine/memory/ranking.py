@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.memory.model import CONFIDENCE, Kind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 _MEASURED = 1_000
 """Turns of a brain up to which the floor grows: with more nothing was measured."""
+
+
+ORDINARY = CONFIDENCE[Kind.RAW]
+"""The confidence of a turn that corrects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,8 @@ class Pool:
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A turn that answers. `similarity` (0..1) is its relevance: that of the best is as near as the nearest
-    is to the question, the others' in proportion. `score` is that times confidence: turns are ranked by it.
+    is to the question, the others' in proportion, and less of a correction that is only beside an answer.
+    `score` is that times confidence: turns are ranked by it.
     """
 
     id: int
@@ -115,13 +122,15 @@ def rank(question: Question, pool: Pool, parameters: Parameters | None = None) -
         return []
     beside = _Beside.of(pool.channels)
     told = _Told.of(question, pool, beside)
-    relevant = _relevant(question, pool, beside, told, weights)
+    evidence = _evidence(question, pool, told, weights)
+    relevant = beside.too(evidence)
     if not relevant.any():
         return []
     relevance = _relevance(question, pool, beside, told, weights)
     best = float(relevance[relevant].max()) or 1.0
-    similarity = relevance / best * _strength(question, pool, told)
-    score = similarity * pool.confidence
+    believed = _believed(pool, evidence)
+    score = relevance / best * _strength(question, pool, told) * believed
+    similarity = np.minimum(1.0, score / np.where(pool.confidence > 0, pool.confidence, 1.0))
     places = np.flatnonzero(relevant & (score > 0))
     order = places[np.lexsort((pool.ids[places], -score[places]))]
     return [
@@ -155,6 +164,11 @@ class _Beside:
     def following(self, values: Floats) -> Floats:
         """The same of the turn after."""
         return np.where(self.after, np.roll(values, -1, axis=-1), 0.0)
+
+    def too(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The marked turns with those before and after each."""
+        numbers = marked.astype(np.float64)
+        return (numbers + self.previous(numbers) + self.following(numbers)) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +235,17 @@ def _relevance(question: Question, pool: Pool, beside: _Beside, told: _Told, wei
     return np.maximum(relevance + weights.session * best[session], 0.0)
 
 
-def _relevant(
-    question: Question, pool: Pool, beside: _Beside, told: _Told, weights: Parameters
-) -> NDArray[np.bool_]:
-    """Which turns are evidence: near enough in meaning or with enough of the question's words in them, or
-    beside one that is. None, where nothing is known of the question. Of one that the model hardly reads, any
-    word will do.
+def _believed(pool: Pool, evidence: NDArray[np.bool_]) -> Floats:
+    """How far each turn is believed to answer. One that is only beside the evidence is given for its context:
+    it may correct something else, so it counts as an ordinary turn at most.
+    """
+    confidence = pool.confidence.astype(np.float64)
+    return np.where(evidence, confidence, np.minimum(confidence, ORDINARY))
+
+
+def _evidence(question: Question, pool: Pool, told: _Told, weights: Parameters) -> NDArray[np.bool_]:
+    """Which turns are evidence: near enough in meaning or with enough of the question's words in them. None,
+    where nothing is known of the question. Of one that the model hardly reads, any word will do.
     """
     near = _nearness(question, pool)
     covered = told.share(told.here)
@@ -240,8 +259,7 @@ def _relevant(
     unseen = bool((evidence & np.isnan(pool.similarity)).any())
     if not unseen and not _known(question, near, told, weights):
         return np.zeros(len(near), np.bool_)
-    marked = evidence.astype(np.float64)
-    return (marked + beside.previous(marked) + beside.following(marked)) > 0
+    return evidence
 
 
 def _known(question: Question, near: Floats, told: _Told, weights: Parameters) -> bool:

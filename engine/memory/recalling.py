@@ -14,6 +14,7 @@ import numpy as np
 from engine.memory import packets, ranking
 from engine.memory.model import Source
 from engine.memory.terms import asked_of, question_terms, turn_terms
+from engine.text.amounts import count
 from engine.text.vectors import vector_text
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class Recall:
             wanted = vector_text(meant.vector.tolist())
             near = await _packed(connection, _DISTANCES, (wanted, meant.model.id, brain), _DISTANCE)
         missing = len(held) - len(near) if meant is not None else 0
-        notes = (f"{missing:,} turns wait for their vectors.",) if missing > 0 else ()
+        notes = (_waiting(missing),) if missing > 0 else ()
         question = _question(words, speakers, meant)
         return await asyncio.to_thread(_ranked, question, held, found, near), notes
 
@@ -181,3 +182,8 @@ async def _packed(
     await cursor.execute(statement.encode(), parameters)
     row = await cursor.fetchone()
     return np.frombuffer(row[0] if row and row[0] else b"", layout)
+
+
+def _waiting(missing: int) -> str:
+    """The sentence on turns that have no vector yet."""
+    return f"{count(missing, 'turn')} {'waits for its vector' if missing == 1 else 'wait for their vectors'}."

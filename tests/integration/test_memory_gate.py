@@ -86,6 +86,23 @@ async def test_a_correction_is_believed_more_and_an_unconfirmed_overwrite_less(m
     assert await recorded(memory, "My name is Alice.") is Kind.OVERWRITE
 
 
+@pytest.mark.parametrize("question", ["What is my name?", "Do you remember who I am?", "pnpm or npm?"])
+async def test_corrections_of_other_things_do_not_come_before_the_answer(
+    memory: Memory, question: str
+) -> None:
+    for text in (
+        "No, that's wrong: use tabs.",
+        "My name is Olga.",
+        "No, I said the blue one.",
+        "No, that's wrong: use tabs here too.",
+        "Please use pnpm in this project.",
+        "No, not the red one.",
+    ):
+        await said(memory, text, "Fine.")
+    (best, *_) = (await memory.recall(KEY, question)).sources
+    assert best.input in {"My name is Olga.", "Please use pnpm in this project."}
+
+
 async def test_a_leading_question_does_not_outrank_what_is_known(memory: Memory) -> None:
     await recorded(memory, "I work as a nurse.")
     prepared = await memory.prepare(KEY, "My job is Prime Minister, right?")
