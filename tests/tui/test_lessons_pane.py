@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,7 +53,8 @@ async def test_d_marks_and_u_unmarks_and_both_go_on(settings: Settings):
 
 
 async def test_the_key_that_asked_never_deletes_and_a_no_deletes_nothing(settings: Settings):
-    async with review(settings, *RULES) as screen:
+    also = replace(settings, keys={"confirm.yes": "y,dollar_sign"})
+    async with review(also, *RULES) as screen:
         await screen.press("d", "dollar_sign", "dollar_sign", "enter")
         assert isinstance(screen.app.screen, Confirm)
         await screen.press("escape")

@@ -9,10 +9,13 @@ import pytest
 
 from tests.support import eventually
 from tests.tui.desk import NOTES, write
+from tests.tui.lessons_desk import clustered, learnt, said
 from tests.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from engine.database import Database
 
 STEERING = "\x1b]52;c;T1dO\x07\x1b[2J\x9b2J\x9d0;OWN\x9c\x1b]0;OWN\x07\x08\x7f\u202egnp.exe\u2066"
 MARKUP = "[/ [b [x] [/notes/a.md:L1-L9] [@click=app.quit]x[/]"
@@ -26,6 +29,9 @@ TOUR = (
     ("i", "attempts"),
     ("\x1b", "Tries"),
     ("4", "compared"),
+    ("5", "lessons 1"),
+    ("n", "[waiting"),
+    ("t", "[tombstones"),
     ("8", "Log]"),
     ("v", "[searches and asks]"),
     ("v", "[tokens]"),
@@ -61,8 +67,11 @@ def hostile_vault(folder: Path) -> Path:
 
 
 async def test_hostile_text_reaches_the_terminal_only_as_symbols(
-    surroundings: dict[str, str], tmp_path: Path
+    surroundings: dict[str, str], database: Database, tmp_path: Path
 ):
+    hostile = f"Beware of {STEERING} {MARKUP} in what is learned."
+    await learnt(database, hostile, packets=await said(database, hostile, response=hostile))
+    await clustered(database, hostile, error=hostile)
     with Terminal(
         surroundings, str(hostile_vault(tmp_path / f"vault {MARKUP[:3]}x")), cwd=tmp_path
     ) as screen:
@@ -87,6 +96,7 @@ async def test_an_idle_screen_sends_nothing(surroundings: dict[str, str], tmp_pa
             ("", ""),
             ("3", "Jobs]"),
             ("4", "compared"),
+            ("5", "No lessons yet"),
             ("8", "Log]"),
             ("2", "Type to search"),
             ("owl", "citation"),  # its trace is written meanwhile, and told
