@@ -58,6 +58,10 @@ _CHANGE = """
 
 _RENEWED = "expires_at = greatest(lesson.expires_at, now() + make_interval(days => %(days)s))"
 
+# Only use renews a living lesson; one that had expired begins its days anew, as a new one would.
+_REVIVED = """expires_at = CASE WHEN lesson.expires_at > now() THEN lesson.expires_at
+    ELSE now() + make_interval(days => %(days)s) END"""
+
 
 class Change(StrEnum):
     """What can be done to a lesson that is there."""
@@ -93,7 +97,7 @@ _CHANGES = {
         (
             Change.STRENGTHEN,
             "lesson.deleted_at IS NULL",
-            f"reinforced = lesson.reinforced + 1, {_RENEWED}",
+            f"reinforced = lesson.reinforced + 1, {_REVIVED}",
         ),
     )
 }

@@ -57,6 +57,20 @@ async def test_a_rule_said_in_other_words_strengthens_the_lesson(mind: Mind) -> 
     assert (lesson.text, lesson.reinforced, lesson.sources) == (TABS, 2, 2)
 
 
+async def test_only_use_renews_a_living_lesson_and_one_that_had_expired_begins_anew(mind: Mind) -> None:
+    lesson = (await mind.learnt(TABS)).lesson
+    for days, expected in ((2, 2), (-1, 30)):
+        async with entered_by_id(mind.database, (await mind.all(state=None))[0].brain) as connection:
+            await connection.execute(
+                "UPDATE lesson SET expires_at = now() + make_interval(days => %s) WHERE id = %s",
+                (days, lesson),
+            )
+        assert (await mind.learnt(TABS_AGAIN)).lesson == lesson
+        (found,) = await mind.all(state=LessonState.LIVING)
+        left = found.days_left(datetime.now(UTC))
+        assert left == pytest.approx(expected, abs=0.01)
+
+
 async def test_the_contrary_of_a_lesson_is_another(mind: Mind) -> None:
     await mind.learnt(TABS)
     assert (await mind.learnt(NO_TABS)).state is ClusterState.CREATED
