@@ -43,6 +43,15 @@ def note(line: str) -> None:
     click.echo(visible(line, keep_newlines=False), err=True)
 
 
+def confirm(question: str) -> None:
+    """Ask whoever sits at the terminal, on standard error.
+
+    Raises:
+        click.Abort: the answer is no.
+    """
+    click.confirm(visible(question, keep_newlines=False), abort=True, err=True)
+
+
 def complain(title: str, message: str, remedy: str = "") -> None:
     """An error as one sentence on standard error."""
     click.echo(visible(f"{title}: {message} {remedy}".strip(), keep_newlines=False), err=True)

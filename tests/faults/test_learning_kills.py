@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.learning import Mind
     from tests.scripted_llm import ScriptedLLM
 
-KILLS, DELETIONS = 16, 10
+KILLS, DELETIONS = 16, 20
 RULE = "Use pnpm instead of npm."
 
 _LEFT = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def claude_code(*, core: str | None, user: str | None, as_json: bool) -> int:
     It never fails: the exit status is 0, and what went wrong is one line on standard error.
     """
     as_json = parameters.json_wanted(as_json=as_json)
-    told = _told(parameters.read_input())
+    told = {} if sys.stdin is not None and sys.stdin.isatty() else _told(parameters.read_input())
     path = told.get("transcript_path")
     if told.get("hook_event_name") not in EVENTS or not isinstance(path, str) or not path:
         output.note("There is no turn to keep: standard input is no Stop hook of Claude Code.")

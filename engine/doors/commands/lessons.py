@@ -252,7 +252,7 @@ def _confirm(ids: Sequence[int]) -> None:
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("Nobody is there to be asked: say --yes.", click.get_current_context())
-    click.confirm(f"Delete {count(len(ids), 'lesson')}?", abort=True, err=True)
+    output.confirm(f"Delete {count(len(ids), 'lesson')}?")
 
 
 def _tell_done(ids: Sequence[int], done: Sequence[int], what: str, why: str, *, as_json: bool) -> int:
