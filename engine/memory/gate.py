@@ -28,14 +28,14 @@ from engine.memory.model import (
 from engine.memory.terms import asked_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from psycopg import AsyncConnection
 
     from engine.database import Database
     from engine.memory.lessons import Lessons
     from engine.memory.meaning import Meaning, Meant
-    from engine.memory.model import BrainId, BrainKey
+    from engine.memory.model import BrainId, BrainKey, Contradiction
     from engine.memory.recalling import Recall
     from engine.settings import Settings
 
@@ -83,12 +83,12 @@ class Gate:
         said = await said_as(text, "The turn")
         channel = _channel(channel)
         rules = await asyncio.to_thread(constitutions.named, self._settings.paths.config_at, constitution)
-        refusal = rules.refusal(said.text)
+        refusal = await aside(len(said.text), rules.refusal, said.text)
         meaning = await self._meaning.of(asked_of(said.text))
         async with entered(self._database, key, make=refusal is None) as (connection, brain):
             found = await self._recalled(connection, brain, said.text, meaning)
             known = await known_attributes(connection, brain)
-            contradiction = contradicted(known, said.text)
+            contradiction = await aside(len(said.text), contradicted, known, said.text)
             token = None
             if refusal is None:
                 token = await turntokens.give_out(
@@ -121,7 +121,7 @@ class Gate:
                 await turntokens.look(connection, brain, turn_token)
             sources, _ = await self._recall.sources(connection, brain, said.text, meant)
             known = await known_attributes(connection, brain)
-        claimed = attributes.conflict(known, attributes.to_first_person(said.text))
+        claimed = await aside(len(said.text), _claimed, known, said.text)
         reason = f"The answer contradicts what is known. {claimed}." if claimed else None
         return Verified(claimed is None, reason, coherence(support(sources)), claimed)
 
@@ -130,8 +130,8 @@ class Gate:
     ) -> Recorded:
         """Keep a prepared turn with its answer, and use its token up. The same again gives the same.
 
-        `occurred_at` is when the turn was, not before 1970 and not later than now; without a time zone it is
-        UTC.
+        `occurred_at` is when the turn was, not before `EARLIEST` and not later than now; without a time zone
+        it is UTC.
 
         Raises:
             TurnError: the answer is none, or too long.
@@ -225,6 +225,11 @@ async def said_as(text: str, what: str) -> Said:
         TurnError: it is nothing, or too long.
     """
     return await aside(len(text), sayable, text, what)
+
+
+def _claimed(known: Mapping[str, str], answer: str) -> Contradiction | None:
+    """What an answer says of the user that differs from what he said of himself."""
+    return attributes.conflict(known, attributes.to_first_person(answer))
 
 
 def clamped(at: datetime | None) -> datetime:

@@ -24,13 +24,14 @@ from engine.errors import SourceError, TurnError
 from engine.memory.brains import entered
 from engine.memory.imported import ImportReport
 from engine.memory.importers import READERS, kind_of
+from engine.memory.importers.lines import moment
 from engine.memory.importers.model import Exchange, ImportedTurn, Skip
 from engine.memory.importers.turns import paired
 from engine.memory.keeping import Turn, keep, named, sayable
 from engine.memory.packets import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from engine.database import Database
@@ -121,7 +122,8 @@ class Importing:
         tally = _Tally(origin, str(path), dry_run)
         async with entered(self._database, key):
             pass  # a core that is not there is told before anything is read
-        for file in await asyncio.to_thread(_files, origin, path):
+        found = await asyncio.to_thread(_files, origin, path)
+        for file in await asyncio.to_thread(_oldest_first, origin, found):
             await self._file(origin, file, key, tally, settled=settled, on_progress=on_progress)
         if tally.packets >= MANY and not dry_run:
             async with self._database.connection() as connection:
@@ -257,7 +259,7 @@ def _turns(exchanges: Sequence[Exchange], written: float, tally: _Tally) -> list
         except TurnError as error:
             tally.skip(each.origin, error.message.rstrip("."))
             continue
-        at = min(each.at or datetime.fromtimestamp(written, UTC), now)
+        at = min(each.at or moment(written) or now, now)
         turns.append(Turn(said, answered, at, each.speaker, each.origin, each.key))
         tally.turns += 1 + (answered is not None)
         tally.masked += said.masked + (answered.masked if answered else 0)
@@ -265,7 +267,7 @@ def _turns(exchanges: Sequence[Exchange], written: float, tally: _Tally) -> list
 
 
 def _files(kind: Origin, path: Path) -> list[Path]:
-    """The files of the kind, by the time of their first message.
+    """The files of the kind.
 
     Raises:
         SourceError: there is nothing there to import.
@@ -275,7 +277,12 @@ def _files(kind: Origin, path: Path) -> list[Path]:
     found = READERS[kind].files(path)
     if not found:
         raise SourceError(f"There is nothing of {kind} below {path}.")
-    return sorted(found, key=lambda file: (_begun(kind, file), file))
+    return found
+
+
+def _oldest_first(kind: Origin, files: Iterable[Path]) -> list[Path]:
+    """The files by the time of their first message."""
+    return sorted(files, key=lambda file: (_begun(kind, file), file))
 
 
 def _begun(kind: Origin, file: Path) -> float:
@@ -292,8 +299,8 @@ def _begun(kind: Origin, file: Path) -> float:
 
 
 def _changed(kind: Origin, path: Path, stamps: dict[Path, tuple[int, int]], waiting: set[Path]) -> list[Path]:
-    """The files that were written since the last look, or in which something waited long enough; `stamps` and
-    `waiting` are brought up to date.
+    """The files that were written since the last look, or in which something waited long enough, the oldest
+    first; `stamps` and `waiting` are brought up to date. Nothing is read of the others.
     """
     changed = []
     for file in _files(kind, path):
@@ -307,4 +314,4 @@ def _changed(kind: Origin, path: Path, stamps: dict[Path, tuple[int, int]], wait
             stamps[file] = stamp
             waiting.discard(file)
             changed.append(file)
-    return changed
+    return _oldest_first(kind, changed)

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
+from engine.memory.terms import stems
 from engine.text.words import find, fold, is_unsegmented, terms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SAME = 0.85
 """Nearness from which two rules may be one. Of 14 pairs of paraphrases 11 lie above it with the bundled model
@@ -190,16 +187,8 @@ _TURNING = frozenset({"instead", "rather", "than", "over", "of"})
 
 @lru_cache(maxsize=4096)
 def _stem(word: str) -> str:
-    stemmed = _stemmer()(word)
+    (stemmed,) = stems([word])
     return _ALIKE.get(word) or _ALIKE.get(stemmed) or stemmed
-
-
-@cache
-def _stemmer() -> Callable[[str], str]:
-    import Stemmer
-
-    stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
-    return stem
 
 
 def _overlap(one: str, other: str) -> float:

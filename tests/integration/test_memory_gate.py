@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,15 @@ import pytest
 
 from engine.errors import CoreUnknown, TurnError, TurnGone
 from engine.language import Language
-from engine.memory import Memory, turntokens
+from engine.memory import Memory, attributes, turntokens
 from engine.memory.brains import entered
-from engine.memory.model import LONGEST_TURN, BrainKey, Kind
+from engine.memory.model import LONGEST_TURN, BrainKey, Contradiction, Kind
 from engine.notes import Notes
 from engine.services import Services
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engine.database import Database
     from engine.settings import Settings
     from tests.integration.vault import AttentiveEmbedder
@@ -280,6 +283,28 @@ async def test_a_megabyte_is_a_turn_like_another(memory: Memory) -> None:
     assert await recorded(memory, text, text) is Kind.RAW
     await memory.embeddings.run_until_idle()
     assert (await memory.recall(KEY, "heron log")).sources[0].input == text
+
+
+@pytest.mark.parametrize(("length", "beside"), [(100, False), (100_000, True)])
+async def test_a_long_turn_is_read_beside_the_event_loop(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, length: int, beside: bool
+) -> None:
+    """What a server does for one caller must not hold up the others."""
+    await said(memory, "My name is Alice.")
+    threads: list[bool] = []
+    conflict = attributes.conflict
+
+    def seen(known: Mapping[str, str], text: str) -> Contradiction | None:
+        threads.append(threading.current_thread() is not threading.main_thread())
+        return conflict(known, text)
+
+    monkeypatch.setattr(attributes, "conflict", seen)
+    text = "The heron is grey. " * (length // 19)
+    token = (await memory.prepare(KEY, text)).turn_token
+    assert token
+    await memory.verify(KEY, text, token)
+    await memory.record(KEY, token, "So it is.")
+    assert threads == [beside] * 3
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "x" * (LONGEST_TURN + 1)])

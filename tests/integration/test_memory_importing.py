@@ -7,15 +7,17 @@ import json
 import os
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.brain.channels import Origin
 from engine.errors import CoreUnknown, SourceError
 from engine.language import Language
 from engine.memory import Memory, importing
 from engine.memory.brains import entered
+from engine.memory.importers.model import Exchange
 from engine.memory.model import BrainKey, Kind
 from engine.notes import Notes
 from engine.services import Services
@@ -192,6 +194,29 @@ async def test_what_is_followed_grows(
     with suppress(asyncio.CancelledError):
         await following
     assert sum(report.packets for report in reports) == 3
+
+
+def test_of_files_that_are_followed_only_those_that_grew_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [plain(tmp_path / f"{number}.jsonl", "one") for number in range(3)]
+    read: list[str] = []
+    begun = importing._begun
+    monkeypatch.setattr(importing, "_begun", lambda kind, file: read.append(file.name) or begun(kind, file))
+    stamps: dict[Path, tuple[int, int]] = {}
+    assert importing._changed(Origin.JSONL, tmp_path, stamps, set()) == paths
+    read.clear()
+    assert importing._changed(Origin.JSONL, tmp_path, stamps, set()) == []
+    plain(paths[1], "one", "two")
+    assert importing._changed(Origin.JSONL, tmp_path, stamps, set()) == [paths[1]]
+    assert read == ["1.jsonl"]
+
+
+@pytest.mark.parametrize("written", [-(2**40), 2**40, 5])
+def test_a_turn_without_a_time_in_a_file_of_another_age_is_of_now(written: int) -> None:
+    tally = importing._Tally("jsonl", "t.jsonl", dry_run=False)
+    (turn,) = importing._turns([Exchange("k", "c", "two", None, None, "o")], float(written), tally)
+    assert datetime.now(UTC) - turn.at < timedelta(minutes=1)
 
 
 async def _equal(look: Any, wanted: set[str]) -> bool:
