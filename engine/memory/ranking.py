@@ -1,9 +1,10 @@
 """Ranking of turns: words with those of the turns beside them, meaning with theirs, who said it, and where.
 
-Pure numbers: no database, no model. What is ranked is a whole brain, as arrays. The parameters were tuned on
+Pure numbers: no database, no model. What is ranked is a whole brain, as arrays. The weights were tuned on
 LoCoMo's conversations 1 to 5 and are the same for all; `tests/benchmarks/test_memory_recall.py` tells what
-they give on 6 to 10 beside them. BM25F with the neighbouring turns as further fields: Robertson and Zaragoza,
-"The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+they give on 6 to 10 beside them. The floor (`coverage`, `known` and what follows) was chosen on all ten.
+BM25F with the neighbouring turns as further fields: Robertson and Zaragoza, "The Probabilistic Relevance
+Framework: BM25 and Beyond" (2009).
 """
 
 from __future__ import annotations
